@@ -1,0 +1,1 @@
+//! Distributed locks on independent Redis or Valkey nodes.
