@@ -1,0 +1,35 @@
+//! The protocol's decisions, and nothing else.
+//!
+//! ```text
+//!  now, votes, readings, random numbers
+//!               │
+//!               ▼
+//!   ┌───────────────────────────┐   Acquisition   rounds, backoff, the wait limit
+//!   │          quorum           │   Round         votes → verdict, early both ways
+//!   │ no clock, socket, chance  │   Timing        TTL, drift allowance, validity
+//!   └───────────────────────────┘   Lease         extend, retry, lose
+//!               │                   Roster        whose vote counts (restart, twins)
+//!               ▼
+//!  verdicts, deadlines, what to do next
+//! ```
+//!
+//! **Invariant:** nothing in this folder reads a clock, a socket, an environment variable or a
+//! random source. All of it is plain functions of what it is given, so that each rule can be
+//! tried on every case; `tests/tidy.rs` keeps it so. The rules are numbered P1 to P14 as in
+//! DESIGN.md.
+
+pub(crate) mod acquisition;
+pub(crate) mod backoff;
+pub(crate) mod lease;
+pub(crate) mod nodes;
+pub(crate) mod roster;
+pub(crate) mod round;
+pub(crate) mod timing;
+
+pub(crate) use acquisition::{Acquisition, Next, Retry, Wait};
+pub(crate) use backoff::Jitter;
+pub(crate) use lease::{Lease, Outcome, Step};
+pub(crate) use nodes::{NodeSet, Quorum};
+pub(crate) use roster::{GuardMode, Reading, Roster, Standing};
+pub(crate) use round::{Round, Shortfall, Verdict, Vote};
+pub(crate) use timing::{Drift, Timing, TimingError};
