@@ -7,4 +7,7 @@
 )]
 
 mod clock;
+mod node;
 mod quorum;
+
+pub use node::{Fault, FaultKind};

@@ -36,7 +36,7 @@ fn settled(mode: GuardMode) -> Roster {
 #[test]
 fn a_node_that_nobody_has_read_has_no_vote() {
     let mut roster = roster(GuardMode::Off);
-    assert_eq!(counted(&mut roster, at(0)), []);
+    assert_eq!(counted(&mut roster, at(0)), [0usize; 0]);
     assert_eq!(roster.standing(0, at(0)), Standing::Unread);
 }
 
@@ -107,7 +107,7 @@ fn a_new_set_counts_at_once_when_all_have_answered() {
     let mut roster = roster(GuardMode::Auto);
     roster.read(0, reading("a", 0, 0), at(0));
     roster.read(1, reading("b", 3600, 0), at(0));
-    assert_eq!(counted(&mut roster, at(0)), [], "the third is missing");
+    assert_eq!(counted(&mut roster, at(0)), [0usize; 0], "the third is missing");
     roster.read(2, reading("c", 0, 0), at(1));
     assert_eq!(counted(&mut roster, at(1)), [0, 1, 2]);
     roster.read(1, reading("b", 3600, 5), at(6));
@@ -120,7 +120,7 @@ fn strict_makes_no_exception_for_a_new_set() {
     for (node, id) in ["a", "b", "c"].into_iter().enumerate() {
         roster.read(node, reading(id, 0, 0), at(0));
     }
-    assert_eq!(counted(&mut roster, at(61)), []);
+    assert_eq!(counted(&mut roster, at(61)), [0usize; 0]);
     assert_eq!(counted(&mut roster, at(62)), [0, 1, 2]);
 }
 
@@ -130,7 +130,7 @@ fn a_set_that_restarted_with_its_data_is_not_new() {
     for (node, id) in ["a", "b", "c"].into_iter().enumerate() {
         roster.read(node, reading(id, 1, 3600), at(0));
     }
-    assert_eq!(counted(&mut roster, at(0)), []);
+    assert_eq!(counted(&mut roster, at(0)), [0usize; 0]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn nodes_that_restart_one_after_another_are_not_a_new_set() {
     for (node, id) in ["d", "e", "f"].into_iter().enumerate() {
         roster.read(node, reading(id, 0, 0), at(10 + node as u64));
     }
-    assert_eq!(counted(&mut roster, at(12)), []);
+    assert_eq!(counted(&mut roster, at(12)), [0usize; 0]);
     assert_eq!(counted(&mut roster, at(72)), [0]);
 }
 

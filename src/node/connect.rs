@@ -1,0 +1,186 @@
+//! A new connection: name, socket, TLS, credentials. All of it inside the caller's time limit.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+
+use super::{Fault, FaultKind};
+
+/// Where a node is, and who we are there.
+#[derive(Clone)]
+pub(crate) struct Target {
+    /// For errors and logs; never holds a secret.
+    pub(crate) name: String,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) database: i64,
+    /// Read anew for every connection: credentials may change.
+    pub(crate) credentials: Arc<dyn Fn() -> Result<Credentials, String> + Send + Sync>,
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Target").field(&self.name).finish()
+    }
+}
+
+/// The address of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Tcp {
+        host: String,
+        port: u16,
+    },
+    Tls {
+        host: String,
+        port: u16,
+        files: TlsFiles,
+    },
+    Unix {
+        path: PathBuf,
+    },
+}
+
+/// PEM files for a `rediss://` node; without a CA file the system's roots are trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TlsFiles {
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) certificate: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// A user's name and password, in memory for as long as a connection is being made.
+#[derive(Clone, Default)]
+pub(crate) struct Credentials {
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<String>,
+}
+
+/// A connection that is ready for commands, and the future that drives its socket. It ends when
+/// the connection does.
+pub(crate) struct Wire {
+    pub(crate) connection: MultiplexedConnection,
+    pub(crate) driver: BoxFuture<'static, ()>,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// Opens a connection and authenticates. The host name is resolved anew each time.
+///
+/// # Errors
+/// What stood in the way. Sets no time limit of its own.
+pub(crate) async fn connect(target: &Target) -> Result<Wire, Fault> {
+    let credentials =
+        (target.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail))?;
+    let stream: Box<dyn Stream> = match &target.endpoint {
+        Endpoint::Tcp { host, port } => Box::new(tcp(host, *port).await?),
+        Endpoint::Tls { host, port, files } => {
+            let tcp = tcp(host, *port).await?;
+            Box::new(super::tls::handshake(tcp, host, files).await?)
+        }
+        Endpoint::Unix { path } => Box::new(unix(path).await.map_err(socket_fault)?),
+    };
+    let mut who = RedisConnectionInfo::default()
+        .set_db(target.database)
+        .set_skip_set_lib_name();
+    if let Some(username) = &credentials.username {
+        who = who.set_username(username);
+    }
+    if let Some(password) = &credentials.password {
+        who = who.set_password(password);
+    }
+    // No time limits of redis-rs: a timed-out future would leave its command running unseen.
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None);
+    let (connection, driver) = MultiplexedConnection::new_with_config(&who, stream, config)
+        .await
+        .map_err(|error| redis_fault(&error))?;
+    Ok(Wire {
+        connection,
+        driver: driver.boxed(),
+    })
+}
+
+async fn tcp(host: &str, port: u16) -> Result<TcpStream, Fault> {
+    let addresses = lookup_host((host, port))
+        .await
+        .map_err(|error| Fault::new(FaultKind::Unresolved, error.to_string()))?;
+    let mut last = Fault::from(FaultKind::Unresolved);
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return tuned(stream).map_err(socket_fault),
+            Err(error) => last = socket_fault(error),
+        }
+    }
+    Err(last)
+}
+
+#[cfg(unix)]
+async fn unix(path: &Path) -> io::Result<tokio::net::UnixStream> {
+    tokio::net::UnixStream::connect(path).await
+}
+
+#[cfg(not(unix))]
+async fn unix(_path: &Path) -> io::Result<TcpStream> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// No delay for small writes, and probes that find a peer which vanished without a word.
+fn tuned(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(10))
+        .with_interval(Duration::from_secs(3));
+    SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+    Ok(stream)
+}
+
+/// The class of a socket's error.
+pub(crate) fn socket_fault(error: io::Error) -> Fault {
+    let kind = match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => FaultKind::ConnectionRefused,
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::UnexpectedEof => FaultKind::ConnectionLost,
+        io::ErrorKind::TimedOut => FaultKind::Timeout,
+        _ => FaultKind::Unreachable,
+    };
+    Fault::new(kind, error.to_string())
+}
+
+/// The class of an error of redis-rs, which here is about a connection or its set-up.
+pub(crate) fn redis_fault(error: &RedisError) -> Fault {
+    let detail = error.to_string();
+    let code = error.code();
+    let kind = if error.kind() == redis::ErrorKind::AuthenticationFailed
+        || matches!(code, Some("NOAUTH" | "WRONGPASS" | "DENIED"))
+    {
+        FaultKind::Auth
+    } else if matches!(code, Some("LOADING" | "MASTERDOWN")) {
+        FaultKind::Loading
+    } else if code == Some("NOPERM") {
+        FaultKind::Permission
+    } else if error.is_connection_refusal() {
+        FaultKind::ConnectionRefused
+    } else if error.is_timeout() {
+        FaultKind::Timeout
+    } else if error.is_connection_dropped() || error.is_io_error() {
+        FaultKind::ConnectionLost
+    } else if matches!(error.kind(), redis::ErrorKind::Server(_)) {
+        FaultKind::ServerError
+    } else {
+        FaultKind::Protocol
+    };
+    Fault::new(kind, detail)
+}

@@ -1,0 +1,158 @@
+//! What goes wrong with a node, in classes that callers can match on.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The kind of a node's failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// No answer within the node's budget, connecting included.
+    Timeout,
+    /// Nothing listens at the address.
+    ConnectionRefused,
+    /// The connection ended or was reset, with the outcome unknown.
+    ConnectionLost,
+    /// The host name has no address.
+    Unresolved,
+    /// The network says that there is no way to the address, or the socket could not be opened.
+    Unreachable,
+    /// No secure connection: not a TLS port, or a certificate that is not trusted.
+    Tls,
+    /// Credentials are missing, wrong, or could not be read.
+    Auth,
+    /// The user lacks a permission that a lock needs (`NOPERM`).
+    Permission,
+    /// The node is a read-only replica (`READONLY`).
+    ReadOnly,
+    /// The node loads its data set (`LOADING`), or follows a master that is down (`MASTERDOWN`).
+    Loading,
+    /// A script keeps the node busy (`BUSY`).
+    Busy,
+    /// The node is out of memory (`OOM`).
+    OutOfMemory,
+    /// The node refuses writes because it cannot persist them (`MISCONF`), or has too few
+    /// replicas (`NOREPLICAS`).
+    Misconfigured,
+    /// The key holds something that is not a lock of this library. It is left alone.
+    NotALock,
+    /// The node is part of a Redis Cluster and does not own the key's slot.
+    WrongSlot,
+    /// The answer is not of the Redis protocol, or not of the expected shape.
+    Protocol,
+    /// Another error reply of the server.
+    ServerError,
+    /// More requests wait for the node than its queue holds.
+    Overloaded,
+    /// The node came back, or lost its data, so recently that its vote does not count yet.
+    Restarting,
+    /// The node is the same server as an earlier one of the list.
+    Duplicate,
+}
+
+impl FaultKind {
+    /// Whether the next try will fare no better: somebody must change a setting first.
+    ///
+    /// ```
+    /// use quorumlock::FaultKind;
+    /// assert!(FaultKind::Auth.is_permanent());
+    /// assert!(!FaultKind::Timeout.is_permanent());
+    /// ```
+    #[must_use]
+    pub fn is_permanent(self) -> bool {
+        matches!(
+            self,
+            FaultKind::Auth
+                | FaultKind::Permission
+                | FaultKind::ReadOnly
+                | FaultKind::NotALock
+                | FaultKind::WrongSlot
+                | FaultKind::Duplicate
+        )
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            FaultKind::Timeout => "timed out",
+            FaultKind::ConnectionRefused => "connection refused",
+            FaultKind::ConnectionLost => "connection lost",
+            FaultKind::Unresolved => "host name not resolved",
+            FaultKind::Unreachable => "not reachable",
+            FaultKind::Tls => "no TLS",
+            FaultKind::Auth => "authentication failed",
+            FaultKind::Permission => "permission denied",
+            FaultKind::ReadOnly => "read-only replica",
+            FaultKind::Loading => "loading its data",
+            FaultKind::Busy => "busy with a script",
+            FaultKind::OutOfMemory => "out of memory",
+            FaultKind::Misconfigured => "refuses writes",
+            FaultKind::NotALock => "the key holds something that is not a lock",
+            FaultKind::WrongSlot => "cluster node without the key's slot",
+            FaultKind::Protocol => "unintelligible answer",
+            FaultKind::ServerError => "server error",
+            FaultKind::Overloaded => "queue full",
+            FaultKind::Restarting => "restarting",
+            FaultKind::Duplicate => "duplicate",
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// One node's failure: its kind, and what the server or the system said.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fault {
+    kind: FaultKind,
+    detail: Option<Arc<str>>,
+}
+
+impl Fault {
+    pub(crate) fn new(kind: FaultKind, detail: impl Into<String>) -> Self {
+        let detail: String = detail.into();
+        // An answer may be of any length; a sentence of it is enough to know what is wrong.
+        let short: String = detail.chars().take(200).collect();
+        Fault {
+            kind,
+            detail: (!short.is_empty()).then(|| short.into()),
+        }
+    }
+
+    /// What class of failure it is.
+    #[must_use]
+    pub fn kind(&self) -> FaultKind {
+        self.kind
+    }
+
+    /// What the server or the system said, if it said anything. Never a secret.
+    #[must_use]
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+}
+
+impl From<FaultKind> for Fault {
+    fn from(kind: FaultKind) -> Self {
+        Fault { kind, detail: None }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.detail {
+            Some(detail) => write!(f, "{} ({detail})", self.kind),
+            None => self.kind.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,266 @@
+//! The queue of one node: what waits, what is on its way, what is owed (P2).
+//!
+//! ```text
+//!   admit ─► waiting ─► next_batch ─► in flight ─► answered
+//!              ▲  │                      │
+//!     repaired │  └────── broken ◄───────┘      grants, extensions: failed
+//!              └── owed ◄────┘                  releases: owed, until the key must have run out
+//! ```
+//!
+//! It knows no socket and no clock. **Bound:** at most `limit` grants and extensions, and one
+//! release for each owner token whose grant was taken within its last TTL. So admitting a grant
+//! reserves the place of its release: a release is never refused.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{Ask, AskId, Fault, FaultKind, NOBODY, Order, OwnerToken};
+use crate::clock::Instant;
+
+/// What an entry wants of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    Ask(Ask),
+    /// Whose key is it that refused a grant, and for how long?
+    Inspect,
+}
+
+/// One request in the queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: AskId,
+    pub(crate) order: Rc<Order>,
+    pub(crate) work: Work,
+    /// Send the script's text: the server does not know its digest.
+    pub(crate) spelled_out: bool,
+}
+
+/// What became of an admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It waits to be sent.
+    Queued,
+    /// The grant that it would take back was never sent, and never will be.
+    Withdrawn,
+    /// There is no connection; it goes first over the next one.
+    Owed,
+}
+
+/// The connection, as far as the queue cares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// A connection is being made, and there is no reason yet to think that it will not be:
+    /// requests wait for it, each inside its own budget.
+    Opening,
+    Open,
+    /// There is none, and requests need not wait for one.
+    Down(Fault),
+}
+
+#[derive(Debug)]
+struct Debt {
+    order: Rc<Order>,
+    until: Instant,
+}
+
+/// The queue of one node.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    link: Link,
+    /// A request that is on its way for longer than this makes the node one that hangs.
+    patience: Duration,
+    limit: usize,
+    waiting: VecDeque<Entry>,
+    in_flight: VecDeque<(Entry, Instant)>,
+    owed: VecDeque<Debt>,
+    /// Grants in `waiting`: the only requests that can still be taken back unsent.
+    unsent: HashSet<OwnerToken>,
+    /// Releases in `waiting` or in flight: nothing is sent again for these tokens.
+    releasing: HashMap<OwnerToken, u32>,
+}
+
+impl Lane {
+    /// The most commands in one pipeline.
+    pub(crate) const BATCH: usize = 512;
+
+    pub(crate) fn new(patience: Duration, limit: usize) -> Self {
+        Lane {
+            link: Link::Opening,
+            patience,
+            limit,
+            waiting: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            owed: VecDeque::new(),
+            unsent: HashSet::new(),
+            releasing: HashMap::new(),
+        }
+    }
+
+    /// Takes a request in.
+    ///
+    /// # Errors
+    /// The node is down, hangs or has no place, and the request is no release.
+    pub(crate) fn admit(
+        &mut self,
+        id: AskId,
+        order: &Rc<Order>,
+        ask: Ask,
+        now: Instant,
+    ) -> Result<Admission, Fault> {
+        let order = Rc::clone(order);
+        if let Ask::Release { until } = ask {
+            return Ok(self.admit_release(id, order, until));
+        }
+        if let Link::Down(fault) = &self.link {
+            return Err(fault.clone());
+        }
+        if let Some(silence) = self.silence(now).filter(|&time| time >= self.patience) {
+            let detail = format!("no answer for {} ms", silence.as_millis());
+            return Err(Fault::new(FaultKind::Timeout, detail));
+        }
+        if self.waiting.len() + self.in_flight.len() >= self.limit {
+            return Err(FaultKind::Overloaded.into());
+        }
+        if matches!(ask, Ask::Grant { .. }) {
+            self.unsent.insert(order.token);
+        }
+        self.push(id, order, Work::Ask(ask));
+        Ok(Admission::Queued)
+    }
+
+    fn admit_release(&mut self, id: AskId, order: Rc<Order>, until: Instant) -> Admission {
+        if self.unsent.remove(&order.token) {
+            self.waiting
+                .retain(|entry| entry.order.token != order.token);
+            return Admission::Withdrawn;
+        }
+        if matches!(self.link, Link::Down(_)) {
+            self.owed.push_back(Debt { order, until });
+            return Admission::Owed;
+        }
+        *self.releasing.entry(order.token).or_default() += 1;
+        self.push(id, order, Work::Ask(Ask::Release { until }));
+        Admission::Queued
+    }
+
+    fn push(&mut self, id: AskId, order: Rc<Order>, work: Work) {
+        self.waiting.push_back(Entry {
+            id,
+            order,
+            work,
+            spelled_out: false,
+        });
+    }
+
+    /// Takes what goes out next, oldest first; it is in flight from now on.
+    pub(crate) fn next_batch(&mut self, now: Instant) -> Vec<Entry> {
+        let count = self.waiting.len().min(Self::BATCH);
+        let batch: Vec<Entry> = self.waiting.drain(..count).collect();
+        for entry in &batch {
+            if matches!(entry.work, Work::Ask(Ask::Grant { .. })) {
+                self.unsent.remove(&entry.order.token);
+            }
+            self.in_flight.push_back((entry.clone(), now));
+        }
+        batch
+    }
+
+    /// The oldest request in flight is answered.
+    pub(crate) fn answered(&mut self) -> Option<Entry> {
+        let (entry, _) = self.in_flight.pop_front()?;
+        if matches!(entry.work, Work::Ask(Ask::Release { .. })) {
+            self.release_ended(&entry.order.token);
+        }
+        Some(entry)
+    }
+
+    /// An answered entry has to be sent once more, as `work`, before all that waits.
+    ///
+    /// `false` when a release for its token is queued: then it must not be (P2).
+    pub(crate) fn again(&mut self, entry: Entry, work: Work, spelled_out: bool) -> bool {
+        let release = matches!(work, Work::Ask(Ask::Release { .. }));
+        if !release && self.releasing.contains_key(&entry.order.token) {
+            return false;
+        }
+        if release {
+            *self.releasing.entry(entry.order.token).or_default() += 1;
+        }
+        self.waiting.push_front(Entry {
+            work,
+            spelled_out,
+            ..entry
+        });
+        true
+    }
+
+    fn release_ended(&mut self, token: &OwnerToken) {
+        if let Some(count) = self.releasing.get_mut(token) {
+            *count -= 1;
+            if *count == 0 {
+                self.releasing.remove(token);
+            }
+        }
+    }
+
+    /// The connection is gone, or could not be made. All that waited for an answer is returned,
+    /// to be failed; the releases among it are owed from now on.
+    pub(crate) fn broken(&mut self, link: Link) -> Vec<Entry> {
+        self.link = link;
+        self.unsent.clear();
+        self.releasing.clear();
+        let sent = self.in_flight.drain(..).map(|(entry, _)| entry);
+        let ended: Vec<Entry> = sent.chain(self.waiting.drain(..)).collect();
+        for entry in &ended {
+            if let Work::Ask(Ask::Release { until }) = entry.work {
+                let order = Rc::clone(&entry.order);
+                self.owed.push_back(Debt { order, until });
+            }
+        }
+        ended
+    }
+
+    /// A connection is there. What is owed goes first, unless its key must have run out by now.
+    pub(crate) fn repaired(&mut self, now: Instant) {
+        self.link = Link::Open;
+        let owed: Vec<Debt> = self.owed.drain(..).collect();
+        for Debt { order, until } in owed.into_iter().rev() {
+            if until > now {
+                *self.releasing.entry(order.token).or_default() += 1;
+                self.waiting.push_front(Entry {
+                    id: NOBODY,
+                    order,
+                    work: Work::Ask(Ask::Release { until }),
+                    spelled_out: false,
+                });
+            }
+        }
+    }
+
+    /// Drops what is owed for keys that must have run out: a node that stays away for good must
+    /// not be remembered for good.
+    pub(crate) fn forget(&mut self, now: Instant) {
+        self.owed.retain(|debt| debt.until > now);
+    }
+
+    /// For how long the oldest request in flight has had no answer.
+    pub(crate) fn silence(&self, now: Instant) -> Option<Duration> {
+        self.in_flight.front().map(|(_, sent)| now.since(*sent))
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// All that is still to be done.
+    pub(crate) fn backlog(&self) -> usize {
+        self.waiting.len() + self.in_flight.len() + self.owed.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The nodes: requests go in, events come out.
+//!
+//! ```text
+//!   submit(id, order, ask) ─► [ lane: one queue a node ] ─► connection ─► server
+//!   flush()                                                     │
+//!   Inbox ◄──────────── Answer { id } · Met · Wiped · Up · Down ┘
+//! ```
+//!
+//! **Invariant:** what is submitted to a node for one key reaches the server in the order of
+//! submission, over one connection, or not at all. A release can therefore follow its grant
+//! without waiting for the grant's answer (P2). A node knows nothing of quorums.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::clock::Instant;
+
+pub(crate) mod connect;
+pub(crate) mod fault;
+pub(crate) mod lane;
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) mod memory;
+pub(crate) mod redis;
+pub(crate) mod script;
+pub(crate) mod tls;
+pub(crate) mod token;
+pub(crate) mod wire;
+
+pub use fault::{Fault, FaultKind};
+pub(crate) use token::OwnerToken;
+
+/// Names a request in its answer. One number may serve one request on each node.
+pub(crate) type AskId = u64;
+
+/// The id of requests whose answer nobody waits for.
+pub(crate) const NOBODY: AskId = 0;
+
+/// The key and the owner token that a request is about, shared by the nodes of a round.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) key: Box<[u8]>,
+    pub(crate) token: OwnerToken,
+}
+
+/// What a node can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Set the key where it is absent.
+    Grant { ttl_millis: u64 },
+    /// Give the key a later expiry where it is ours; with `restore`, set it where it is absent.
+    Extend { ttl_millis: u64, restore: bool },
+    /// Delete the key where it is ours. Of no use after `until`: the key has run out by then.
+    Release { until: Instant },
+}
+
+/// What a node answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// The key is set.
+    Granted,
+    /// Somebody else's token is there, for so long yet.
+    Held { left: Option<Duration> },
+    /// The key is ours, with its new expiry.
+    Renewed,
+    /// The key was absent and is set again.
+    Restored,
+    /// The key is absent, and was left so.
+    Absent,
+    /// The key was ours and is gone, or (`false`) was not ours.
+    Released(bool),
+    /// No answer of use.
+    Failed(Fault),
+}
+
+/// What a node says of itself on a new connection (P10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// Random for each process of a server; `None` where `INFO` is forbidden.
+    pub(crate) run_id: Option<String>,
+    /// In whole seconds; `None` where `INFO` is forbidden.
+    pub(crate) uptime: Option<Duration>,
+    /// When the set's marker was first written to this node, by its clock, in milliseconds.
+    pub(crate) marker: u64,
+    /// How long ago that was.
+    pub(crate) marker_age: Duration,
+}
+
+/// What comes from a node.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// The answer to one request.
+    Answer { id: AskId, reply: Reply },
+    /// A new connection is ready, to a server that says this of itself. Comes before any answer
+    /// over that connection.
+    Met(Life),
+    /// The marker is gone from the node's data under a live connection. Comes before the answers
+    /// that were given without it.
+    Wiped,
+    /// There is no connection, for this reason. Told once for each outage.
+    Down(Fault),
+}
+
+/// One server, as the coordinator sees it.
+pub(crate) trait Node {
+    /// How it is called in errors and logs: never with a secret.
+    fn name(&self) -> &str;
+
+    /// Hands a request over, without blocking.
+    ///
+    /// # Errors
+    /// The node will not take it: it is down, hangs, or has no place. Nothing was sent, and
+    /// nothing will be. A release is always taken.
+    fn submit(&mut self, id: AskId, order: &Rc<Order>, ask: Ask, now: Instant)
+    -> Result<(), Fault>;
+
+    /// All requests of this turn are in: what waits may be sent, in one piece.
+    fn flush(&mut self);
+
+    /// How many requests wait or are on their way.
+    fn backlog(&self) -> usize;
+}
+
+/// Where the events of all nodes arrive, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inbox {
+    events: Rc<RefCell<VecDeque<(usize, Event)>>>,
+    arrived: Rc<Notify>,
+}
+
+impl Inbox {
+    pub(crate) fn push(&self, node: usize, event: Event) {
+        self.events.borrow_mut().push_back((node, event));
+        self.arrived.notify_one();
+    }
+
+    pub(crate) fn pop(&self) -> Option<(usize, Event)> {
+        self.events.borrow_mut().pop_front()
+    }
+
+    /// Ends when something has arrived since the last time it ended.
+    pub(crate) async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+}

@@ -1,0 +1,110 @@
+//! TLS by rustls, with *ring* as its one crypto provider.
+
+use tokio::net::TcpStream;
+
+use super::Fault;
+use super::connect::TlsFiles;
+
+#[cfg(feature = "tls")]
+pub(crate) use enabled::handshake;
+
+#[cfg(feature = "tls")]
+mod enabled {
+    use std::io;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use tokio_rustls::client::TlsStream;
+    use tokio_rustls::rustls::pki_types::pem::PemObject;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+    use tokio_rustls::{TlsConnector, rustls};
+
+    use super::{Fault, TcpStream, TlsFiles};
+    use crate::node::FaultKind;
+    use crate::node::connect::socket_fault;
+
+    /// Makes `stream` a TLS connection to `host`. Files are read anew each time: certificates
+    /// are renewed while services run.
+    pub(crate) async fn handshake(
+        stream: TcpStream,
+        host: &str,
+        files: &TlsFiles,
+    ) -> Result<TlsStream<TcpStream>, Fault> {
+        let name = ServerName::try_from(host.to_owned()).map_err(fault)?;
+        let connector = TlsConnector::from(Arc::new(config(files)?));
+        connector
+            .connect(name, stream)
+            .await
+            .map_err(handshake_fault)
+    }
+
+    fn config(files: &TlsFiles) -> Result<ClientConfig, Fault> {
+        let provider = Arc::new(crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(fault)?
+            .with_root_certificates(roots(files)?);
+        match (&files.certificate, &files.key) {
+            (Some(chain), Some(key)) => {
+                let key =
+                    PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, error))?;
+                let chain = certificates(chain)?;
+                builder.with_client_auth_cert(chain, key).map_err(fault)
+            }
+            _ => Ok(builder.with_no_client_auth()),
+        }
+    }
+
+    fn roots(files: &TlsFiles) -> Result<RootCertStore, Fault> {
+        let mut roots = RootCertStore::empty();
+        if let Some(file) = &files.ca {
+            for certificate in certificates(file)? {
+                roots.add(certificate).map_err(fault)?;
+            }
+        } else {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        Ok(roots)
+    }
+
+    fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
+        CertificateDer::pem_file_iter(file)
+            .and_then(Iterator::collect)
+            .map_err(|error| unreadable(file, error))
+    }
+
+    fn unreadable(file: &Path, error: impl std::fmt::Display) -> Fault {
+        Fault::new(FaultKind::Tls, format!("{}: {error}", file.display()))
+    }
+
+    fn fault(error: impl std::fmt::Display) -> Fault {
+        Fault::new(FaultKind::Tls, error.to_string())
+    }
+
+    /// rustls reports what it dislikes as an I/O error that wraps its own; so does a peer that
+    /// answers in plain text.
+    fn handshake_fault(error: io::Error) -> Fault {
+        let of_rustls = error
+            .get_ref()
+            .is_some_and(|inner| inner.is::<rustls::Error>());
+        if of_rustls || error.kind() == io::ErrorKind::UnexpectedEof {
+            fault(error)
+        } else {
+            socket_fault(error)
+        }
+    }
+}
+
+/// Without the feature a `rediss://` URL is a configuration error long before this.
+#[cfg(not(feature = "tls"))]
+pub(crate) async fn handshake(
+    _stream: TcpStream,
+    _host: &str,
+    _files: &TlsFiles,
+) -> Result<TcpStream, Fault> {
+    Err(Fault::new(
+        super::FaultKind::Tls,
+        "this build has no TLS: enable the feature `tls`",
+    ))
+}

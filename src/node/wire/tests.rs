@@ -1,0 +1,170 @@
+use std::rc::Rc;
+
+use super::*;
+use crate::clock::Instant;
+
+fn entry(work: Work) -> Entry {
+    Entry {
+        id: 1,
+        order: Rc::new(Order {
+            key: Box::from(&b"k"[..]),
+            token: OwnerToken::new([1; 20]),
+        }),
+        work,
+        spelled_out: false,
+    }
+}
+
+const GRANT: Work = Work::Ask(Ask::Grant { ttl_millis: 1500 });
+const RELEASE: Work = Work::Ask(Ask::Release {
+    until: Instant::FAR,
+});
+
+fn error(text: &str) -> Value {
+    redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).unwrap()
+}
+
+fn answer(work: Work, values: Vec<Value>) -> Answer {
+    decode(&entry(work), &mut values.into_iter())
+}
+
+fn text(value: &str) -> Value {
+    Value::BulkString(value.as_bytes().to_vec())
+}
+
+#[test]
+fn a_grant_is_one_set_with_nx_and_px() {
+    let mut pipeline = Pipeline::new();
+    encode(&entry(GRANT), &mut Spelled::default(), &mut pipeline);
+    let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+    let words: Vec<_> = sent.split("\r\n").skip(2).step_by(2).collect();
+    let token = "01".repeat(20);
+    assert_eq!(words, ["SET", "k", &token, "NX", "PX", "1500"]);
+}
+
+#[test]
+fn a_script_is_spelled_out_once_and_again_when_the_server_has_lost_it() {
+    let mut spelled = Spelled::default();
+    let mut first_word = |entry: &Entry| {
+        let mut pipeline = Pipeline::new();
+        encode(entry, &mut spelled, &mut pipeline);
+        let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+        sent.split("\r\n").nth(2).unwrap().to_owned()
+    };
+    let mut release = entry(RELEASE);
+    assert_eq!(first_word(&release), "EVAL");
+    assert_eq!(first_word(&release), "EVALSHA");
+    release.spelled_out = true;
+    assert_eq!(first_word(&release), "EVAL");
+}
+
+#[test]
+fn only_another_lock_means_held() {
+    assert_eq!(
+        answer(GRANT, vec![Value::Okay]),
+        Answer::Reply(Reply::Granted)
+    );
+    assert_eq!(answer(GRANT, vec![Value::Nil]), Answer::Inspect);
+    let rival = text(&"02".repeat(20));
+    let held = answer(Work::Inspect, vec![rival, Value::Int(700)]);
+    let left = Some(Duration::from_millis(700));
+    assert_eq!(held, Answer::Reply(Reply::Held { left }));
+    let foreign = answer(Work::Inspect, vec![text("data"), Value::Int(-1)]);
+    assert_eq!(
+        foreign,
+        Answer::Reply(Reply::Failed(FaultKind::NotALock.into()))
+    );
+    let ours = answer(Work::Inspect, vec![text(&"01".repeat(20)), Value::Int(9)]);
+    assert_eq!(ours, Answer::Reply(Reply::Granted));
+}
+
+/// Every error reply has a class, and is neither "held by somebody" nor "yours".
+#[test]
+fn error_replies_have_classes_and_are_never_a_vote() {
+    let classes = [
+        ("NOAUTH Authentication required.", FaultKind::Auth),
+        ("WRONGPASS invalid pair", FaultKind::Auth),
+        ("DENIED Redis is running in protected mode", FaultKind::Auth),
+        ("NOPERM no permissions to run 'set'", FaultKind::Permission),
+        ("READONLY You can't write", FaultKind::ReadOnly),
+        ("LOADING dataset", FaultKind::Loading),
+        ("MASTERDOWN Link with MASTER is down", FaultKind::Loading),
+        ("CLUSTERDOWN Hash slot not served", FaultKind::Loading),
+        ("BUSY Redis is busy running a script", FaultKind::Busy),
+        ("OOM command not allowed", FaultKind::OutOfMemory),
+        (
+            "MISCONF Redis is configured to save",
+            FaultKind::Misconfigured,
+        ),
+        (
+            "NOREPLICAS Not enough good replicas",
+            FaultKind::Misconfigured,
+        ),
+        ("WRONGTYPE Operation against a key", FaultKind::NotALock),
+        ("MOVED 3999 127.0.0.1:6381", FaultKind::WrongSlot),
+        ("ASK 3999 127.0.0.1:6381", FaultKind::WrongSlot),
+        ("ERR unknown command", FaultKind::ServerError),
+        (
+            "ERR Error running script (call to f_0): @user_script:9: -READONLY no",
+            FaultKind::ReadOnly,
+        ),
+        (
+            "ERR user_script:3: WRONGTYPE Operation against a key",
+            FaultKind::NotALock,
+        ),
+        (
+            "ERR The user executing the script can't run this command",
+            FaultKind::Permission,
+        ),
+    ];
+    for (reply, kind) in classes {
+        for work in [GRANT, RELEASE, Work::Inspect] {
+            match answer(work, vec![error(reply), Value::Int(-1)]) {
+                Answer::Reply(Reply::Failed(fault)) => assert_eq!(fault.kind(), kind, "{reply}"),
+                other => panic!("{reply} was read as {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_script_is_sent_again_and_no_vote() {
+    let noscript = error("NOSCRIPT No matching script.");
+    assert_eq!(answer(RELEASE, vec![noscript]), Answer::SpellOut);
+}
+
+#[test]
+fn answers_of_the_wrong_shape_are_protocol_faults() {
+    for value in [Value::Int(7), Value::Array(vec![]), text("OK"), Value::Nil] {
+        match answer(RELEASE, vec![value]) {
+            Answer::Reply(Reply::Failed(fault)) => assert_eq!(fault.kind(), FaultKind::Protocol),
+            other => panic!("{other:?}"),
+        }
+    }
+    let nothing = answer(GRANT, vec![]);
+    assert!(matches!(nothing, Answer::Reply(Reply::Failed(_))));
+}
+
+#[test]
+fn the_introduction_tells_the_life_of_the_server() {
+    let info = text("# Server\r\nrun_id:abc\r\nuptime_in_seconds:77\r\n");
+    let marker = Value::Array(vec![text("1000"), text("5000")]);
+    let life = introduced(&[info, marker.clone()]).unwrap();
+    assert_eq!(life.run_id.as_deref(), Some("abc"));
+    assert_eq!(life.uptime, Some(Duration::from_secs(77)));
+    assert_eq!(life.marker_age, Duration::from_secs(4));
+
+    let silent = introduced(&[error("NOPERM no"), marker.clone()]).unwrap();
+    assert_eq!((silent.run_id, silent.uptime), (None, None));
+
+    let stepped = text("uptime_in_seconds:-5\r\n");
+    let life = introduced(&[stepped, marker]).unwrap();
+    assert_eq!(
+        life.uptime,
+        Some(Duration::ZERO),
+        "a stepped clock is young"
+    );
+
+    let replica = introduced(&[text(""), error("READONLY no")]).unwrap_err();
+    assert_eq!(replica.kind(), FaultKind::ReadOnly);
+}
