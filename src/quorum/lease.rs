@@ -1,11 +1,10 @@
-//! A held lease: when to extend, what an extension amounts to, when it is lost (P7, P8).
+//! A held lease: when to extend it, and when it is over (P7, P8).
 //!
 //! ```text
-//!            step(now) ─► Extend ─► begin ─► vote(node, …)* ─► outcome(now)
-//!               │  └────► Sleep(until)                            ├─ Open
-//!               └───────► Lost(cause)  ◄──────────────────────────┤─ Renewed { deadline }
-//!                                                                 ├─ Unknown   (tried again)
-//!                                                                 └─ Lost(cause)
+//!   granted ─► step(now) ─► Extend ─► begin ─► renewed(deadline) ─┐
+//!                ▲  │  └──► Lost(cause)   └──► unknown: try again ─┤
+//!                │  └─────► Sleep(until)                           │
+//!                └─────────────────────────────────────────────────┘
 //! ```
 //!
 //! The deadline only moves while it has not passed, and only to a later moment. An extension that
@@ -13,34 +12,15 @@
 
 use std::time::Duration;
 
-use super::nodes::{NodeSet, Quorum};
-use super::timing::Timing;
 use crate::clock::Instant;
 
-/// Why a lease is over before its holder has let go of it.
+/// Which end of a lease its deadline was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The validity ran out: no quorum extended it in time.
     Expired,
-    /// Somebody deleted the key on so many nodes that no quorum holds it.
-    Deleted,
-    /// Another owner's token is on so many nodes that no quorum can be ours.
-    Taken,
     /// The longest time that a lease may be held, `max_hold`, is over.
     MaxHold,
-}
-
-/// What one node says to an extension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vote {
-    /// The key is ours and has the new expiry; or it was absent and is set again.
-    Renewed,
-    /// Another owner's token is there.
-    Taken,
-    /// The node had acknowledged our token in its present life, and has no key now.
-    Deleted,
-    /// No answer of use.
-    Failed,
 }
 
 /// What to do with the lease now.
@@ -54,72 +34,32 @@ pub(crate) enum Step {
     Lost(Cause),
 }
 
-/// What an extension amounts to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Not decided; the lease is held until its present deadline.
-    Held,
-    /// A quorum extended it inside the present validity.
-    Renewed { deadline: Instant },
-    /// No quorum answered. The present deadline stands.
-    Unknown,
-    /// It cannot be held any longer.
-    Lost(Cause),
-}
-
-/// The settings of one lease.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    pub(crate) timing: Timing,
-    /// From one extension to the next; `None` where the holder extends by hand.
-    pub(crate) extend_every: Option<Duration>,
-    /// The longest time that it may be held in all.
-    pub(crate) max_hold: Option<Duration>,
-}
-
-/// An extension on its way.
-#[derive(Clone, Debug)]
-struct Extension {
-    started: Instant,
-    timing: Timing,
-    renewed: NodeSet,
-    taken: NodeSet,
-    deleted: NodeSet,
-    failed: NodeSet,
-}
-
 /// A lease that is held.
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
-    quorum: Quorum,
-    terms: Terms,
     deadline: Instant,
     hold_until: Instant,
+    extend_every: Option<Duration>,
     next: Instant,
-    extension: Option<Extension>,
+    extending: bool,
 }
 
 impl Lease {
-    /// A lease granted by a round that began at `started`, good until `deadline`.
+    /// A lease granted by a round that began at `started`, good until `deadline`, extended after
+    /// each `extend_every` and held no longer than `max_hold`.
     pub(crate) fn granted(
-        quorum: Quorum,
-        terms: Terms,
         started: Instant,
         deadline: Instant,
+        extend_every: Option<Duration>,
+        max_hold: Option<Duration>,
     ) -> Self {
-        let hold_until = terms
-            .max_hold
-            .map_or(Instant::FAR, |most| started.after(most));
-        let next = terms
-            .extend_every
-            .map_or(Instant::FAR, |every| started.after(every));
+        let hold_until = max_hold.map_or(Instant::FAR, |most| started.after(most));
         Lease {
-            quorum,
-            terms,
             deadline: deadline.min(hold_until),
             hold_until,
-            next,
-            extension: None,
+            extend_every,
+            next: extend_every.map_or(Instant::FAR, |every| started.after(every)),
+            extending: false,
         }
     }
 
@@ -128,19 +68,21 @@ impl Lease {
         self.deadline
     }
 
-    /// The settings that the lease was granted with.
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.terms
+    /// Whether an extension is on its way.
+    pub(crate) fn extending(&self) -> bool {
+        self.extending
     }
 
-    /// What is due at `now`, once [`Lease::outcome`] has been asked for it. The comparison with the deadline comes first, always (P5): a task
+    /// What is due at `now`. The comparison with the deadline comes first, always (P5): a task
     /// that wakes after it must not send an extension.
     pub(crate) fn step(&self, now: Instant) -> Step {
         if now >= self.deadline {
-            return Step::Lost(self.over());
+            let over = self.deadline >= self.hold_until;
+            return Step::Lost(if over { Cause::MaxHold } else { Cause::Expired });
         }
-        if let Some(extension) = &self.extension {
-            return Step::Sleep(self.deadline.min(self.expires(extension)));
+        // Beyond the longest hold there is nothing to extend for.
+        if self.extending || self.deadline >= self.hold_until {
+            return Step::Sleep(self.deadline);
         }
         if now >= self.next {
             return Step::Extend;
@@ -148,113 +90,144 @@ impl Lease {
         Step::Sleep(self.deadline.min(self.next))
     }
 
-    /// The extension that is on its way, by the moment at which it began.
-    pub(crate) fn extending(&self) -> Option<Instant> {
-        self.extension.as_ref().map(|extension| extension.started)
+    /// An extension is sent.
+    pub(crate) fn begin(&mut self) {
+        self.extending = true;
     }
 
-    /// An extension begins at `now`, read before its first request is queued. `timing` is the
-    /// lease's own, or another one for `extend_to`.
-    pub(crate) fn begin(&mut self, now: Instant, timing: Timing) {
-        self.extension = Some(Extension {
-            started: now,
-            timing,
-            renewed: NodeSet::EMPTY,
-            taken: NodeSet::EMPTY,
-            deleted: NodeSet::EMPTY,
-            failed: NodeSet::EMPTY,
-        });
-    }
-
-    /// `node` has answered the extension. Its first answer stands.
-    pub(crate) fn vote(&mut self, node: usize, vote: Vote) {
-        let Some(extension) = &mut self.extension else {
-            return;
-        };
-        if extension.answered().contains(node) || node >= self.quorum.nodes() {
-            return;
-        }
-        match vote {
-            Vote::Renewed => extension.renewed.insert(node),
-            Vote::Taken => extension.taken.insert(node),
-            Vote::Deleted => extension.deleted.insert(node),
-            Vote::Failed => extension.failed.insert(node),
-        }
-    }
-
-    /// What the answers amount to at `now`. A decided extension is over, and the deadline is
-    /// moved by it. `pause` is the delay before the next try of one that came to nothing.
-    pub(crate) fn outcome(&mut self, now: Instant, pause: Duration) -> Outcome {
+    /// The extension that began at `started` has succeeded at `now`: the lease is good until
+    /// `deadline`. `false` if it came too late, and nothing has changed.
+    pub(crate) fn renewed(&mut self, now: Instant, started: Instant, deadline: Instant) -> bool {
+        self.extending = false;
         if now >= self.deadline {
-            self.extension = None;
-            return Outcome::Lost(self.over());
+            return false;
         }
-        let Some(extension) = &self.extension else {
-            return Outcome::Held;
-        };
-        let outcome = self.judge(extension, now);
-        match outcome {
-            Outcome::Held => return outcome,
-            Outcome::Renewed { deadline } => {
-                self.deadline = deadline;
-                if let Some(every) = self.terms.extend_every {
-                    self.next = extension.started.after(every);
-                }
-            }
-            Outcome::Unknown if self.terms.extend_every.is_some() => self.next = now.after(pause),
-            Outcome::Unknown | Outcome::Lost(_) => {}
+        self.deadline = self.deadline.max(deadline.min(self.hold_until));
+        if let Some(every) = self.extend_every {
+            self.next = started.after(every);
         }
-        self.extension = None;
-        outcome
+        true
     }
 
-    /// The extension's votes, weighed inside the present validity.
-    fn judge(&self, extension: &Extension, now: Instant) -> Outcome {
-        let spare = self.quorum.spare();
-        if self.quorum.reached_by(extension.renewed) {
-            let deadline = extension.timing.deadline(extension.started);
-            let deadline = deadline.max(self.deadline).min(self.hold_until);
-            return Outcome::Renewed { deadline };
+    /// The extension came to nothing. The next one is tried after `pause`.
+    pub(crate) fn unknown(&mut self, now: Instant, pause: Duration) {
+        self.extending = false;
+        if self.extend_every.is_some() {
+            self.next = now.after(pause);
         }
-        if extension.deleted.len() > spare {
-            return Outcome::Lost(Cause::Deleted);
-        }
-        if extension.taken.len() > spare {
-            return Outcome::Lost(Cause::Taken);
-        }
-        let waiting = self.quorum.all().minus(extension.answered());
-        let reachable = self.quorum.reached_by(extension.renewed.or(waiting));
-        // Deletions are still counted when a quorum is out of reach: three of them are a loss,
-        // and a loss must not be taken for an outage.
-        let telling = extension.deleted.or(extension.taken).or(waiting).len() > spare;
-        let open = !waiting.is_empty() && now < self.expires(extension);
-        if open && (reachable || telling) {
-            Outcome::Held
-        } else {
-            Outcome::Unknown
-        }
-    }
-
-    fn expires(&self, extension: &Extension) -> Instant {
-        extension.started.after(extension.timing.node_timeout())
-    }
-
-    /// Which of the two ends of a lease its deadline was.
-    fn over(&self) -> Cause {
-        if self.deadline >= self.hold_until {
-            Cause::MaxHold
-        } else {
-            Cause::Expired
-        }
-    }
-}
-
-impl Extension {
-    fn answered(&self) -> NodeSet {
-        let present = self.renewed.or(self.taken);
-        present.or(self.deleted).or(self.failed)
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// Granted at 0, good until 900, extended every 300.
+    fn lease(max_hold: Option<u64>) -> Lease {
+        Lease::granted(at(0), at(900), Some(ms(300)), max_hold.map(ms))
+    }
+
+    #[test]
+    fn it_sleeps_until_the_extension_is_due() {
+        let lease = lease(None);
+        assert_eq!(lease.step(at(0)), Step::Sleep(at(300)));
+        assert_eq!(lease.step(at(300)), Step::Extend);
+    }
+
+    #[test]
+    fn one_extension_is_on_its_way_at_a_time() {
+        let mut lease = lease(None);
+        lease.begin();
+        assert_eq!(lease.step(at(300)), Step::Sleep(at(900)));
+        assert!(lease.renewed(at(320), at(300), at(1200)));
+        assert_eq!(lease.step(at(320)), Step::Sleep(at(600)));
+        assert_eq!(lease.deadline(), at(1200));
+    }
+
+    #[test]
+    fn a_failed_extension_keeps_the_deadline_and_is_tried_again() {
+        let mut lease = lease(None);
+        lease.begin();
+        lease.unknown(at(310), ms(20));
+        assert_eq!(lease.deadline(), at(900));
+        assert_eq!(lease.step(at(310)), Step::Sleep(at(330)));
+        assert_eq!(lease.step(at(330)), Step::Extend);
+    }
+
+    #[test]
+    fn a_renewal_after_the_deadline_revives_nothing() {
+        let mut lease = lease(None);
+        lease.begin();
+        assert!(!lease.renewed(at(900), at(880), at(1780)));
+        assert_eq!(lease.deadline(), at(900));
+        assert_eq!(lease.step(at(900)), Step::Lost(Cause::Expired));
+    }
+
+    #[test]
+    fn a_task_that_wakes_late_sends_no_extension() {
+        assert_eq!(lease(None).step(at(900)), Step::Lost(Cause::Expired));
+    }
+
+    #[test]
+    fn max_hold_is_an_end_that_no_extension_moves() {
+        let mut lease = lease(Some(1000));
+        lease.begin();
+        assert!(lease.renewed(at(301), at(300), at(1200)));
+        assert_eq!(lease.deadline(), at(1000));
+        assert_eq!(lease.step(at(600)), Step::Sleep(at(1000)));
+        assert_eq!(lease.step(at(1000)), Step::Lost(Cause::MaxHold));
+    }
+
+    #[test]
+    fn without_auto_extension_nothing_is_due_but_the_end() {
+        let lease = Lease::granted(at(0), at(900), None, None);
+        assert_eq!(lease.step(at(899)), Step::Sleep(at(900)));
+        assert_eq!(lease.step(at(900)), Step::Lost(Cause::Expired));
+    }
+
+    proptest! {
+        /// Whatever happens, and however late: the deadline never moves back, never moves once
+        /// it has passed, and a lost lease stays lost.
+        #[test]
+        fn the_deadline_only_moves_forward_and_only_while_it_stands(
+            events in prop::collection::vec((0u64..400, 0u8..4), 1..100),
+            max_hold in prop::option::of(1u64..3000),
+        ) {
+            let mut lease = lease(max_hold);
+            let (mut now, mut sent, mut lost) = (0, 0, false);
+            for (pause, event) in events {
+                now += pause;
+                let before = lease.deadline();
+                match lease.step(at(now)) {
+                    Step::Extend => { lease.begin(); sent = now; }
+                    Step::Lost(_) => lost = true,
+                    Step::Sleep(until) => prop_assert!(until > at(now)),
+                }
+                match event {
+                    0 => { lease.renewed(at(now), at(sent), at(sent + 900)); }
+                    1 => lease.unknown(at(now), ms(20)),
+                    _ => {}
+                }
+                prop_assert!(lease.deadline() >= before);
+                if at(now) >= before {
+                    prop_assert_eq!(lease.deadline(), before);
+                }
+                if let Some(most) = max_hold {
+                    prop_assert!(lease.deadline() <= at(most));
+                }
+                if lost {
+                    prop_assert!(matches!(lease.step(at(now)), Step::Lost(_)));
+                }
+            }
+        }
+    }
+}

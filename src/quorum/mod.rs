@@ -7,7 +7,8 @@
 //!   ┌───────────────────────────┐   Acquisition   rounds, backoff, the wait limit
 //!   │          quorum           │   Round         votes → verdict, early both ways
 //!   │ no clock, socket, chance  │   Timing        TTL, drift allowance, validity
-//!   └───────────────────────────┘   Lease         extend, retry, lose
+//!   └───────────────────────────┘   Lease         when to extend, when it is lost
+//!               │                   Extension     votes → renewed, unknown, lost
 //!               │                   Roster        whose vote counts (restart, twins)
 //!               ▼
 //!  verdicts, deadlines, what to do next
@@ -20,6 +21,7 @@
 
 pub(crate) mod acquisition;
 pub(crate) mod backoff;
+pub(crate) mod extension;
 pub(crate) mod lease;
 pub(crate) mod nodes;
 pub(crate) mod roster;
@@ -28,7 +30,8 @@ pub(crate) mod timing;
 
 pub(crate) use acquisition::{Acquisition, Next, Retry, Wait};
 pub(crate) use backoff::Jitter;
-pub(crate) use lease::{Lease, Outcome, Step};
+pub(crate) use extension::{Extension, Outcome, Renewal};
+pub(crate) use lease::{Cause, Lease, Step};
 pub(crate) use nodes::{NodeSet, Quorum};
 pub(crate) use roster::{GuardMode, Reading, Roster, Standing};
 pub(crate) use round::{Round, Shortfall, Verdict, Vote};

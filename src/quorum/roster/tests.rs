@@ -107,7 +107,11 @@ fn a_new_set_counts_at_once_when_all_have_answered() {
     let mut roster = roster(GuardMode::Auto);
     roster.read(0, reading("a", 0, 0), at(0));
     roster.read(1, reading("b", 3600, 0), at(0));
-    assert_eq!(counted(&mut roster, at(0)), [0usize; 0], "the third is missing");
+    assert_eq!(
+        counted(&mut roster, at(0)),
+        [0usize; 0],
+        "the third is missing"
+    );
     roster.read(2, reading("c", 0, 0), at(1));
     assert_eq!(counted(&mut roster, at(1)), [0, 1, 2]);
     roster.read(1, reading("b", 3600, 5), at(6));
