@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 /// A moment on the boot-time clock, in nanoseconds. Never a wall-clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Instant(u64);
@@ -55,7 +57,38 @@ pub(crate) enum Clock {
     Boot,
     /// A clock that stands still until somebody moves it.
     #[cfg_attr(not(any(test, feature = "test-util")), allow(dead_code))]
-    Manual(Arc<AtomicU64>),
+    Manual(ManualClock),
+}
+
+/// The hands of a clock that a test moves.
+#[derive(Clone, Debug)]
+pub(crate) struct ManualClock {
+    nanos: Arc<AtomicU64>,
+    moved: Arc<Notify>,
+}
+
+#[cfg_attr(not(any(test, feature = "test-util")), allow(dead_code))]
+impl ManualClock {
+    pub(crate) fn new(start: Instant) -> Self {
+        ManualClock {
+            nanos: Arc::new(AtomicU64::new(start.0)),
+            moved: Arc::new(Notify::new()),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        Instant(self.nanos.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn set(&self, moment: Instant) {
+        self.nanos.store(moment.0, Ordering::SeqCst);
+        self.moved.notify_one();
+    }
+
+    /// Ends when the hands have been moved since the last time it ended.
+    pub(crate) async fn moved(&self) {
+        self.moved.notified().await;
+    }
 }
 
 impl Clock {
@@ -63,7 +96,7 @@ impl Clock {
     pub(crate) fn now(&self) -> Instant {
         match self {
             Clock::Boot => Instant(boot_nanos()),
-            Clock::Manual(nanos) => Instant(nanos.load(Ordering::SeqCst)),
+            Clock::Manual(hands) => hands.now(),
         }
     }
 }

@@ -6,8 +6,25 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+mod client;
 mod clock;
+mod config;
+mod coordinator;
+mod engine;
+mod error;
+mod guard;
+mod keeper;
+mod key;
+mod lock;
 mod node;
+mod queue;
 mod quorum;
 
+pub use client::{Client, CloseError};
+pub use config::{Config, ConfigError};
+pub use error::{
+    AcquireError, Attempt, ExtendError, Loss, NodeVote, ReleaseError, Released, RunError, Vote,
+};
+pub use guard::{Guard, Held, Lost};
+pub use lock::Lock;
 pub use node::{Fault, FaultKind};

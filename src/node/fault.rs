@@ -48,6 +48,8 @@ pub enum FaultKind {
     Restarting,
     /// The node is the same server as an earlier one of the list.
     Duplicate,
+    /// The operating system gave no random bytes for an owner token; no node was asked.
+    Randomness,
 }
 
 impl FaultKind {
@@ -93,6 +95,7 @@ impl FaultKind {
             FaultKind::Overloaded => "queue full",
             FaultKind::Restarting => "restarting",
             FaultKind::Duplicate => "duplicate",
+            FaultKind::Randomness => "no random bytes from the operating system",
         }
     }
 }

@@ -122,6 +122,14 @@ pub(crate) trait Node {
 
     /// How many requests wait or are on their way.
     fn backlog(&self) -> usize;
+
+    /// When [`Node::turn`] must be called at the latest: for nodes without a task of their own.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Does what is due at `now`.
+    fn turn(&mut self, _now: Instant) {}
 }
 
 /// Where the events of all nodes arrive, in order.

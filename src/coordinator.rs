@@ -1,0 +1,359 @@
+//! Runs rounds: the core's decisions become requests, the nodes' answers become votes.
+//!
+//! ```text
+//!   acquire ─┐               ┌─► Node::submit × N
+//!   extend  ─┼─► coordinator ┤
+//!   release ─┘    ▲    │     └─► Outcome: Acquired · Failed · Extended · Released
+//!                 │    ▼
+//!        answers, now  quorum::{Round, Extension, Roster}
+//! ```
+//!
+//! This is the one place where clock, core and nodes meet. It is told the time and never reads
+//! it. Above it nothing knows of Redis: the keeper and the queue speak to a [`LeaseStore`].
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tracing::{debug, info, warn};
+
+use crate::clock::Instant;
+use crate::error::{NodeVote, Vote as SeenVote};
+use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, Order, OwnerToken, Reply};
+use crate::quorum::{
+    Extension, GuardMode, NodeSet, Outcome as Extended, Quorum, Reading, Roster, Round, Shortfall,
+    Standing, Timing,
+};
+
+mod acquire;
+mod hold;
+mod timers;
+
+pub(crate) use timers::Timers;
+
+/// Names one round of one acquisition. Chosen by whoever asks.
+pub(crate) type AttemptId = u64;
+
+/// Names a lease that was granted.
+pub(crate) type LeaseId = u64;
+
+/// A place that grants leases. The coordinator of Redlock is the first of its kind.
+pub(crate) trait LeaseStore {
+    /// Begins one round for the lock at `key`.
+    fn acquire(&mut self, now: Instant, attempt: AttemptId, key: &Arc<[u8]>, timing: &Timing);
+    /// Nobody waits for the round any more: what it has set is taken back.
+    fn abandon(&mut self, now: Instant, attempt: AttemptId);
+    /// Begins one extension of a lease that is valid until `present`.
+    fn extend(&mut self, now: Instant, lease: LeaseId, timing: &Timing, present: Instant);
+    /// Gives the lease up everywhere. Nothing is sent for it afterwards.
+    fn release(&mut self, now: Instant, lease: LeaseId, timing: &Timing);
+    /// The next thing that has come to an end.
+    fn outcome(&mut self) -> Option<Outcome>;
+    /// When [`LeaseStore::turn`] must be called at the latest.
+    fn next_timeout(&self) -> Option<Instant>;
+    /// Takes in what has arrived and what is due.
+    fn turn(&mut self, now: Instant);
+    /// Sends what was asked for since the last time, in one piece for each node.
+    fn flush(&mut self);
+    /// Whether every release has been answered, or is owed by a node that is down.
+    fn is_quiet(&self) -> bool;
+}
+
+/// What has come to an end.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The round has a quorum: the lease is held until `deadline`.
+    Acquired {
+        attempt: AttemptId,
+        lease: LeaseId,
+        timing: Timing,
+        started: Instant,
+        deadline: Instant,
+    },
+    /// The round has failed, and is being rolled back.
+    Failed {
+        attempt: AttemptId,
+        why: Shortfall,
+        votes: Vec<NodeVote>,
+    },
+    /// The extension that began at `started` is decided. Never [`Extended::Held`].
+    Extended {
+        lease: LeaseId,
+        started: Instant,
+        outcome: Extended,
+    },
+    /// The release is answered by a quorum, or cannot be any more.
+    Released {
+        lease: LeaseId,
+        confirmed: usize,
+        /// On how many nodes nothing of ours was there.
+        absent: usize,
+    },
+}
+
+/// Where owner tokens come from: the operating system, or a simulation's seed.
+pub(crate) type Tokens = Box<dyn FnMut() -> Option<OwnerToken>>;
+
+/// Redlock over N nodes.
+pub(crate) struct Coordinator {
+    quorum: Quorum,
+    roster: Roster,
+    nodes: Vec<Box<dyn Node>>,
+    names: Vec<Arc<str>>,
+    inbox: Inbox,
+    tokens: Tokens,
+    asks: HashMap<AskId, Pending>,
+    /// The round of each attempt, to find it by when it is abandoned.
+    attempts: HashMap<AttemptId, AskId>,
+    held: HashMap<LeaseId, Held>,
+    next_id: AskId,
+    timers: Timers<AskId>,
+    outcomes: VecDeque<Outcome>,
+    down: NodeSet,
+    releases: usize,
+}
+
+/// What an answer belongs to.
+enum Pending {
+    Round(Box<Attempt>),
+    /// A round that has its quorum; the rest of its answers still tell where the key is.
+    Granted {
+        lease: LeaseId,
+        waiting: NodeSet,
+    },
+    Extension(Box<Extending>),
+    Release(Box<Releasing>),
+}
+
+struct Attempt {
+    id: AttemptId,
+    order: Rc<Order>,
+    timing: Timing,
+    round: Round,
+    seen: Vec<Option<SeenVote>>,
+}
+
+struct Extending {
+    lease: LeaseId,
+    extension: Extension,
+    present: Instant,
+    /// Decided: its answers only tell where the key is.
+    decided: bool,
+    /// The nodes that were not asked to set an absent key again: its absence is a deletion.
+    known: NodeSet,
+}
+
+struct Releasing {
+    lease: LeaseId,
+    confirmed: NodeSet,
+    absent: NodeSet,
+    failed: NodeSet,
+    reported: bool,
+}
+
+/// A lease that stands.
+struct Held {
+    order: Rc<Order>,
+    /// The nodes that may have the key: a release must reach them.
+    touched: NodeSet,
+    /// The nodes that acknowledged the key in their present life.
+    acknowledged: NodeSet,
+}
+
+/// The settings of a coordinator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) guard: GuardMode,
+    pub(crate) restart_delay: std::time::Duration,
+}
+
+impl Coordinator {
+    pub(crate) fn new(
+        nodes: Vec<Box<dyn Node>>,
+        inbox: Inbox,
+        rules: Rules,
+        tokens: Tokens,
+    ) -> Self {
+        let quorum = Quorum::of(nodes.len());
+        Coordinator {
+            quorum,
+            roster: Roster::new(quorum, rules.guard, rules.restart_delay),
+            names: nodes.iter().map(|node| node.name().into()).collect(),
+            nodes,
+            inbox,
+            tokens,
+            asks: HashMap::new(),
+            attempts: HashMap::new(),
+            held: HashMap::new(),
+            next_id: node::NOBODY,
+            timers: Timers::default(),
+            outcomes: VecDeque::new(),
+            down: NodeSet::EMPTY,
+            releases: 0,
+        }
+    }
+
+    /// How many agree to a grant.
+    pub(crate) fn quorum(&self) -> Quorum {
+        self.quorum
+    }
+
+    fn new_id(&mut self) -> AskId {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn event(&mut self, node: usize, event: Event, now: Instant) {
+        match event {
+            Event::Answer { id, reply } => self.answer(node, id, reply, now),
+            Event::Met(life) => self.met(node, life, now),
+            Event::Wiped => {
+                warn!(node = %self.names[node], "the node has lost its data");
+                self.roster.wiped(node, now);
+                self.forget_keys(node);
+            }
+            Event::Down(fault) => {
+                warn!(node = %self.names[node], %fault, "the node is down");
+                self.down.insert(node);
+            }
+        }
+    }
+
+    fn answer(&mut self, node: usize, id: AskId, reply: Reply, now: Instant) {
+        match self.asks.get(&id) {
+            Some(Pending::Round(_)) => self.voted(id, node, reply, now),
+            Some(Pending::Granted { .. }) => self.granted_late(id, node, &reply),
+            Some(Pending::Extension(_)) => self.renewed(id, node, &reply, now),
+            Some(Pending::Release(_)) => self.released(id, node, &reply),
+            // The round is over, and its rollback follows behind the request (P2).
+            None => {}
+        }
+    }
+
+    /// A new connection: whose vote counts may have changed.
+    fn met(&mut self, node: usize, life: node::Life, now: Instant) {
+        let before = self.roster.run_id(node).map(str::to_owned);
+        let reading = Reading {
+            run_id: life.run_id,
+            uptime: life.uptime,
+            marker: life.marker,
+            marker_age: life.marker_age,
+        };
+        let restarted = before.is_some() && before != reading.run_id;
+        self.roster.read(node, reading, now);
+        if restarted {
+            self.forget_keys(node);
+        }
+        if self.down.contains(node) {
+            info!(node = %self.names[node], "the node is back");
+            self.down.remove(node);
+        }
+        match self.roster.standing(node, now) {
+            Standing::Twin { of } => warn!(
+                node = %self.names[node], same_as = %self.names[of],
+                "two configured nodes are one server, and have one vote"
+            ),
+            Standing::Young { until } => {
+                let wait = until.since(now);
+                debug!(node = %self.names[node], ?wait, "restarted lately: no vote yet");
+            }
+            Standing::Counts | Standing::Unread => {}
+        }
+        self.judge_all(now);
+    }
+
+    /// The node has lost its keys: what it acknowledged before says nothing now.
+    fn forget_keys(&mut self, node: usize) {
+        for held in self.held.values_mut() {
+            held.acknowledged.remove(node);
+        }
+    }
+
+    /// Hands `order` to every node in `to`, and says which took it.
+    fn submit(
+        &mut self,
+        id: AskId,
+        order: &Rc<Order>,
+        to: NodeSet,
+        ask: node::Ask,
+        now: Instant,
+    ) -> NodeSet {
+        let mut taken = NodeSet::EMPTY;
+        for node in to.iter() {
+            if self.nodes[node].submit(id, order, ask, now).is_ok() {
+                taken.insert(node);
+            }
+        }
+        taken
+    }
+
+    /// A node that is the same server as an earlier one has no vote, and is not asked (P11).
+    fn duplicate(&self, node: usize, now: Instant) -> Option<Fault> {
+        match self.roster.standing(node, now) {
+            Standing::Twin { of } => {
+                let detail = format!("the same server as {}", self.names[of]);
+                Some(Fault::new(FaultKind::Duplicate, detail))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl LeaseStore for Coordinator {
+    fn acquire(&mut self, now: Instant, attempt: AttemptId, key: &Arc<[u8]>, timing: &Timing) {
+        self.begin_round(now, attempt, key, timing);
+    }
+
+    fn abandon(&mut self, now: Instant, attempt: AttemptId) {
+        if let Some(id) = self.attempts.remove(&attempt) {
+            self.roll_back(id, now);
+        }
+    }
+
+    fn extend(&mut self, now: Instant, lease: LeaseId, timing: &Timing, present: Instant) {
+        self.begin_extension(now, lease, timing, present);
+    }
+
+    fn release(&mut self, now: Instant, lease: LeaseId, timing: &Timing) {
+        self.begin_release(now, lease, timing);
+    }
+
+    fn outcome(&mut self) -> Option<Outcome> {
+        self.outcomes.pop_front()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let nodes = self.nodes.iter().filter_map(|node| node.due()).min();
+        match (nodes, self.timers.next()) {
+            (Some(node), Some(timer)) => Some(node.min(timer)),
+            (node, timer) => node.or(timer),
+        }
+    }
+
+    fn turn(&mut self, now: Instant) {
+        for node in &mut self.nodes {
+            node.turn(now);
+        }
+        while let Some((node, event)) = self.inbox.pop() {
+            self.event(node, event, now);
+        }
+        while let Some(id) = self.timers.due(now) {
+            match self.asks.get(&id) {
+                Some(Pending::Round(_)) => self.judge(id, now),
+                Some(Pending::Extension(_)) => self.judge_extension(id, now),
+                Some(Pending::Release(_)) => self.give_release_up(id),
+                Some(Pending::Granted { .. }) | None => {}
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        for node in &mut self.nodes {
+            node.flush();
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.releases == 0
+    }
+}

@@ -1,0 +1,208 @@
+//! Rounds: begin, count, grant or roll back (P1, P3).
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::{Attempt, AttemptId, Coordinator, Held, LeaseId, Outcome, Pending, SeenVote};
+use crate::clock::Instant;
+use crate::error::NodeVote;
+use crate::node::{Ask, AskId, Fault, FaultKind, Order, Reply};
+use crate::quorum::{NodeSet, Round, Shortfall, Standing, Timing, Verdict, Vote};
+
+impl Coordinator {
+    pub(super) fn begin_round(
+        &mut self,
+        now: Instant,
+        attempt: AttemptId,
+        key: &Arc<[u8]>,
+        timing: &Timing,
+    ) {
+        let Some(token) = (self.tokens)() else {
+            let fault = Fault::from(FaultKind::Randomness);
+            let votes = self.names.iter().map(|node| NodeVote {
+                node: Arc::clone(node),
+                vote: SeenVote::Failed(fault.clone()),
+            });
+            self.outcomes.push_back(Outcome::Failed {
+                attempt,
+                why: Shortfall::Rejected,
+                votes: votes.collect(),
+            });
+            return;
+        };
+        let id = self.new_id();
+        let order = Rc::new(Order {
+            key: Box::from(&**key),
+            token,
+        });
+        let ask = Ask::Grant {
+            ttl_millis: timing.ttl_millis(),
+        };
+        let mut pending = Attempt {
+            id: attempt,
+            order,
+            timing: *timing,
+            round: Round::begin(now, self.quorum, *timing),
+            seen: vec![None; self.nodes.len()],
+        };
+        for node in self.quorum.all().iter() {
+            let submitted = match self.duplicate(node, now) {
+                Some(fault) => Err(fault),
+                None => self.nodes[node].submit(id, &pending.order, ask, now),
+            };
+            match submitted {
+                Ok(()) => pending.round.hand(node),
+                Err(fault) => pending.see(node, Reply::Failed(fault)),
+            }
+        }
+        self.timers.set(pending.round.expires(), id);
+        self.attempts.insert(attempt, id);
+        self.asks.insert(id, Pending::Round(Box::new(pending)));
+        self.judge(id, now);
+    }
+
+    pub(super) fn voted(&mut self, id: AskId, node: usize, reply: Reply, now: Instant) {
+        if let Some(Pending::Round(attempt)) = self.asks.get_mut(&id) {
+            attempt.see(node, reply);
+            self.judge(id, now);
+        }
+    }
+
+    /// Whose vote counts has changed: every open round is looked at again.
+    pub(super) fn judge_all(&mut self, now: Instant) {
+        let mut rounds: Vec<AskId> = self.attempts.values().copied().collect();
+        rounds.sort_unstable();
+        for id in rounds {
+            self.judge(id, now);
+        }
+    }
+
+    pub(super) fn judge(&mut self, id: AskId, now: Instant) {
+        let counted = self.roster.counted(now);
+        let Some(Pending::Round(attempt)) = self.asks.get(&id) else {
+            return;
+        };
+        match attempt.round.verdict(now, counted) {
+            Verdict::Open => {}
+            Verdict::Granted { deadline } => self.granted(id, deadline),
+            Verdict::Failed(why) => {
+                let votes = self.votes(attempt, counted, now);
+                let attempt = attempt.id;
+                self.attempts.remove(&attempt);
+                self.roll_back(id, now);
+                self.outcomes.push_back(Outcome::Failed {
+                    attempt,
+                    why,
+                    votes,
+                });
+            }
+        }
+    }
+
+    fn granted(&mut self, id: AskId, deadline: Instant) {
+        let Some(Pending::Round(attempt)) = self.asks.remove(&id) else {
+            return;
+        };
+        let lease: LeaseId = id;
+        self.attempts.remove(&attempt.id);
+        let waiting = self.quorum.all().minus(attempt.round.answered());
+        if !waiting.is_empty() {
+            self.asks.insert(id, Pending::Granted { lease, waiting });
+        }
+        self.held.insert(
+            lease,
+            Held {
+                touched: attempt.round.owed(),
+                acknowledged: attempt.round.granted(),
+                order: attempt.order,
+            },
+        );
+        self.outcomes.push_back(Outcome::Acquired {
+            attempt: attempt.id,
+            lease,
+            timing: attempt.timing,
+            started: attempt.round.started(),
+            deadline,
+        });
+    }
+
+    /// An answer to a round that has its quorum already.
+    pub(super) fn granted_late(&mut self, id: AskId, node: usize, reply: &Reply) {
+        let Some(Pending::Granted { lease, waiting }) = self.asks.get_mut(&id) else {
+            return;
+        };
+        waiting.remove(node);
+        let (lease, last) = (*lease, waiting.is_empty());
+        if last {
+            self.asks.remove(&id);
+        }
+        if let (Reply::Granted, Some(held)) = (reply, self.held.get_mut(&lease)) {
+            held.acknowledged.insert(node);
+        }
+    }
+
+    /// Sends the release to every node that may have set the key (P3).
+    pub(super) fn roll_back(&mut self, id: AskId, now: Instant) {
+        let Some(Pending::Round(attempt)) = self.asks.remove(&id) else {
+            return;
+        };
+        let until = attempt.timing.gone(now);
+        let order = Rc::clone(&attempt.order);
+        self.send_releases(order, attempt.round.owed(), until, None, now);
+    }
+
+    /// Every node's part, for the error.
+    fn votes(&self, attempt: &Attempt, counted: NodeSet, now: Instant) -> Vec<NodeVote> {
+        let seen = attempt.seen.iter().enumerate().map(|(node, seen)| {
+            let vote = match seen {
+                Some(SeenVote::Granted) if !counted.contains(node) => {
+                    SeenVote::Failed(self.without_vote(node, now))
+                }
+                Some(vote) => vote.clone(),
+                None if now >= attempt.round.expires() => {
+                    let limit = attempt.timing.node_timeout().as_millis();
+                    let detail = format!("no answer within {limit} ms");
+                    SeenVote::Failed(Fault::new(FaultKind::Timeout, detail))
+                }
+                None => SeenVote::NotWaitedFor,
+            };
+            NodeVote {
+                node: Arc::clone(&self.names[node]),
+                vote,
+            }
+        });
+        seen.collect()
+    }
+
+    /// Why the grant of a node does not count (P10).
+    fn without_vote(&self, node: usize, now: Instant) -> Fault {
+        let detail = match self.roster.standing(node, now) {
+            Standing::Young { until } => {
+                format!("has a vote again in {:.1?}", until.since(now))
+            }
+            _ => String::from("has no vote yet"),
+        };
+        Fault::new(FaultKind::Restarting, detail)
+    }
+}
+
+impl Attempt {
+    /// Notes a node's answer, as a vote and for the error's text.
+    fn see(&mut self, node: usize, reply: Reply) {
+        let (vote, seen) = match reply {
+            Reply::Granted => (Vote::Granted, SeenVote::Granted),
+            Reply::Held { left } => (Vote::Refused, SeenVote::Held { left }),
+            Reply::Failed(fault) if fault.kind().is_permanent() => {
+                (Vote::Rejected, SeenVote::Failed(fault))
+            }
+            Reply::Failed(fault) => (Vote::Failed, SeenVote::Failed(fault)),
+            other => {
+                let detail = format!("{other:?} to a grant");
+                let fault = Fault::new(FaultKind::Protocol, detail);
+                (Vote::Failed, SeenVote::Failed(fault))
+            }
+        };
+        self.round.vote(node, vote);
+        self.seen[node].get_or_insert(seen);
+    }
+}

@@ -1,0 +1,172 @@
+//! Extensions (P7) and releases (P6) of leases that stand.
+
+use std::rc::Rc;
+
+use super::{Coordinator, Extended, Extending, LeaseId, Outcome, Pending, Releasing};
+use crate::clock::Instant;
+use crate::node::{Ask, AskId, NOBODY, Order, Reply};
+use crate::quorum::{Extension, NodeSet, Renewal, Timing};
+
+impl Coordinator {
+    pub(super) fn begin_extension(
+        &mut self,
+        now: Instant,
+        lease: LeaseId,
+        timing: &Timing,
+        present: Instant,
+    ) {
+        let id = self.new_id();
+        let Some(held) = self.held.get_mut(&lease) else {
+            return;
+        };
+        let order = Rc::clone(&held.order);
+        let known = held.acknowledged;
+        let mut extension = Extension::begin(now, self.quorum, *timing);
+        for node in self.quorum.all().iter() {
+            // Where the node acknowledged the key in its present life, its absence means that
+            // somebody deleted it; elsewhere it is set again.
+            let ask = Ask::Extend {
+                ttl_millis: timing.ttl_millis(),
+                restore: !known.contains(node),
+            };
+            let taken = self.duplicate(node, now).is_none()
+                && self.nodes[node].submit(id, &order, ask, now).is_ok();
+            if !taken {
+                extension.vote(node, Renewal::Failed);
+            } else if let Some(held) = self.held.get_mut(&lease) {
+                held.touched.insert(node);
+            }
+        }
+        self.timers.set(extension.expires(), id);
+        let extending = Extending {
+            lease,
+            extension,
+            present,
+            decided: false,
+            known,
+        };
+        self.asks
+            .insert(id, Pending::Extension(Box::new(extending)));
+        self.judge_extension(id, now);
+    }
+
+    pub(super) fn renewed(&mut self, id: AskId, node: usize, reply: &Reply, now: Instant) {
+        let Some(Pending::Extension(extending)) = self.asks.get_mut(&id) else {
+            return;
+        };
+        let renewal = match reply {
+            Reply::Renewed | Reply::Restored => Renewal::Renewed,
+            Reply::Held { .. } => Renewal::Taken,
+            Reply::Absent if extending.known.contains(node) => Renewal::Deleted,
+            _ => Renewal::Failed,
+        };
+        extending.extension.vote(node, renewal);
+        if let Some(held) = self.held.get_mut(&extending.lease) {
+            match renewal {
+                Renewal::Renewed => held.acknowledged.insert(node),
+                Renewal::Taken | Renewal::Deleted => held.acknowledged.remove(node),
+                Renewal::Failed => {}
+            }
+        }
+        self.judge_extension(id, now);
+    }
+
+    pub(super) fn judge_extension(&mut self, id: AskId, now: Instant) {
+        let Some(Pending::Extension(extending)) = self.asks.get_mut(&id) else {
+            return;
+        };
+        let complete = extending.extension.answered() == self.quorum.all();
+        if !extending.decided {
+            let outcome = extending.extension.outcome(now, extending.present);
+            if outcome != Extended::Held {
+                extending.decided = true;
+                self.outcomes.push_back(Outcome::Extended {
+                    lease: extending.lease,
+                    started: extending.extension.started(),
+                    outcome,
+                });
+            }
+        }
+        if complete {
+            self.asks.remove(&id);
+        }
+    }
+
+    pub(super) fn begin_release(&mut self, now: Instant, lease: LeaseId, timing: &Timing) {
+        let Some(held) = self.held.remove(&lease) else {
+            return;
+        };
+        // All nodes hear of it (P6), but for those that were never asked and are down.
+        let all = self.quorum.all();
+        let to = held.touched.or(all.minus(self.down));
+        let until = timing.gone(now);
+        let id = self.send_releases(held.order, to, until, Some(lease), now);
+        self.timers.set(now.after(timing.node_timeout()), id);
+    }
+
+    /// Sends the release for `order` to the nodes in `to`; for `lease`, its end is reported.
+    pub(super) fn send_releases(
+        &mut self,
+        order: Rc<Order>,
+        to: NodeSet,
+        until: Instant,
+        lease: Option<LeaseId>,
+        now: Instant,
+    ) -> AskId {
+        let id = self.new_id();
+        let taken = self.submit(id, &order, to, Ask::Release { until }, now);
+        let failed = self.quorum.all().minus(taken);
+        self.releases += 1;
+        let releasing = Releasing {
+            lease: lease.unwrap_or(NOBODY),
+            confirmed: NodeSet::EMPTY,
+            absent: NodeSet::EMPTY,
+            failed,
+            reported: lease.is_none(),
+        };
+        self.asks.insert(id, Pending::Release(Box::new(releasing)));
+        self.report_release(id, false);
+        id
+    }
+
+    pub(super) fn released(&mut self, id: AskId, node: usize, reply: &Reply) {
+        if let Some(Pending::Release(releasing)) = self.asks.get_mut(&id) {
+            match reply {
+                Reply::Released(deleted) => {
+                    releasing.confirmed.insert(node);
+                    if !deleted {
+                        releasing.absent.insert(node);
+                    }
+                }
+                _ => releasing.failed.insert(node),
+            }
+            self.report_release(id, false);
+        }
+    }
+
+    /// The budget of a release is spent: what is known by now is what its caller gets.
+    pub(super) fn give_release_up(&mut self, id: AskId) {
+        self.report_release(id, true);
+    }
+
+    fn report_release(&mut self, id: AskId, spent: bool) {
+        let Some(Pending::Release(releasing)) = self.asks.get_mut(&id) else {
+            return;
+        };
+        let answered = releasing.confirmed.or(releasing.failed);
+        let certain = self.quorum.reached_by(releasing.confirmed)
+            || releasing.failed.len() > self.quorum.spare();
+        if (certain || spent) && !releasing.reported {
+            releasing.reported = true;
+            self.outcomes.push_back(Outcome::Released {
+                lease: releasing.lease,
+                confirmed: releasing.confirmed.len(),
+                absent: releasing.absent.len(),
+            });
+        }
+        if answered == self.quorum.all() {
+            self.asks.remove(&id);
+            self.releases -= 1;
+        }
+    }
+}

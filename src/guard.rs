@@ -1,0 +1,261 @@
+//! The guard: proof of holding, as long as it says so.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::config::Settings;
+use crate::engine::{Claim, Command};
+use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
+use crate::keeper::Cell;
+
+/// A held lock.
+///
+/// It extends itself unless `auto_extend` is off. Dropping it releases the lock, without blocking
+/// and without a runtime; [`Guard::release`] does the same and says how it went. A guard that is
+/// leaked (`std::mem::forget`) goes on extending itself until `max_hold`, or until the process
+/// ends.
+#[must_use = "the lock is released when the guard is dropped"]
+pub struct Guard {
+    claim: Claim,
+    settings: Arc<Settings>,
+}
+
+impl Guard {
+    pub(crate) fn new(settings: Arc<Settings>, claim: Claim) -> Self {
+        Guard { claim, settings }
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub fn resource(&self) -> &[u8] {
+        &self.claim.spec.resource
+    }
+
+    /// Whether the lock is still ours, by the boot-time clock. Does no I/O, and needs no other
+    /// task to have run: after a pause of any length the first call tells the truth.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.claim.cell.valid_until().is_some()
+    }
+
+    /// For how long yet, unless it is extended: zero once it is lost. Does no I/O.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.claim.cell.remaining()
+    }
+
+    /// A future that ends when the lock is lost or released, and says why. It ends no later than
+    /// the validity, whether or not any node answers.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// use quorumlock::{Client, Loss};
+    ///
+    /// let guard = Client::in_memory(5).lock("job").acquire().await.unwrap();
+    /// let lost = guard.lost();
+    /// drop(guard);
+    /// assert_eq!(lost.await, Loss::Released);
+    /// # });
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn lost(&self) -> Lost {
+        Lost::new(Arc::clone(&self.claim.cell))
+    }
+
+    /// Why the lock is lost, if it is.
+    #[must_use]
+    pub fn loss(&self) -> Option<Loss> {
+        self.claim.cell.loss()
+    }
+
+    /// A view of this hold that can be cloned and given to the work. It holds nothing.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        Held {
+            cell: Arc::clone(&self.claim.cell),
+            resource: Arc::clone(&self.claim.spec.resource),
+        }
+    }
+
+    /// Asks the nodes for a full TTL from now. Not needed while the guard extends itself.
+    ///
+    /// # Errors
+    /// [`ExtendError::Unconfirmed`] no quorum answered, and the old deadline stands;
+    /// [`ExtendError::Lost`] the lock is not held any more.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not take the extension back.
+    ///
+    /// # Round trips
+    /// One, after the one of an extension that is under way.
+    pub async fn extend(&self) -> Result<(), ExtendError> {
+        self.ask(None).await
+    }
+
+    /// [`Guard::extend`] with another TTL. Never shortens: with a TTL below
+    /// [`Guard::remaining`] the deadline stays as it is.
+    ///
+    /// # Errors
+    /// As for [`Guard::extend`], and [`ExtendError::Invalid`] for a TTL that cannot be used.
+    ///
+    /// # Cancel safety
+    /// As for [`Guard::extend`].
+    pub async fn extend_to(&self, ttl: Duration) -> Result<(), ExtendError> {
+        let timing = self.settings.timing(Some(ttl))?;
+        self.ask(Some(timing)).await
+    }
+
+    async fn ask(&self, timing: Option<crate::quorum::Timing>) -> Result<(), ExtendError> {
+        if let Some(loss) = self.loss() {
+            return Err(ExtendError::Lost(loss));
+        }
+        let (reply, outcome) = oneshot::channel();
+        self.claim.send(Command::Extend {
+            lease: self.claim.lease,
+            timing,
+            reply,
+        });
+        match outcome.await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(ExtendError::Lost(self.loss().unwrap_or(Loss::Closed))),
+        }
+    }
+
+    /// Releases the lock on all nodes, and waits until a quorum has confirmed it, for
+    /// `node_timeout` at most.
+    ///
+    /// # Errors
+    /// [`ReleaseError::Unconfirmed`] no quorum answered in time. The release goes on in the
+    /// background; at the latest the keys run out. A lock that was lost before is no error but
+    /// [`Released::AlreadyLost`].
+    ///
+    /// # Cancel safety
+    /// The release happens, whether or not anybody waits for it.
+    ///
+    /// # Round trips
+    /// One. None if the lock is lost already.
+    pub async fn release(self) -> Result<Released, ReleaseError> {
+        if let Some(loss) = self.loss() {
+            return Ok(Released::AlreadyLost(loss));
+        }
+        let cell = Arc::clone(&self.claim.cell);
+        let (reply, outcome) = oneshot::channel();
+        if !self.claim.release(reply) {
+            return Err(ReleaseError::Closed);
+        }
+        match outcome.await {
+            Ok(outcome) => outcome,
+            // Lost, or closed, before the release came to its turn.
+            Err(_) => match cell.loss() {
+                Some(Loss::Closed) | None => Err(ReleaseError::Closed),
+                Some(loss) => Ok(Released::AlreadyLost(loss)),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("resource", &format_args!("{}", Printable(self.resource())))
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A look at a held lock, for the work that runs under it. Keeps nothing alive.
+#[derive(Clone)]
+pub struct Held {
+    cell: Arc<Cell>,
+    resource: Arc<[u8]>,
+}
+
+impl Held {
+    /// What is locked.
+    #[must_use]
+    pub fn resource(&self) -> &[u8] {
+        &self.resource
+    }
+
+    /// As [`Guard::is_held`].
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.cell.valid_until().is_some()
+    }
+
+    /// As [`Guard::remaining`].
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.cell.remaining()
+    }
+
+    /// As [`Guard::lost`].
+    #[must_use]
+    pub fn lost(&self) -> Lost {
+        Lost::new(Arc::clone(&self.cell))
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held")
+            .field("resource", &format_args!("{}", Printable(&self.resource)))
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The future of [`Guard::lost`].
+#[must_use = "a future does nothing unless it is polled"]
+pub struct Lost {
+    cell: Arc<Cell>,
+    waker: Option<Waker>,
+}
+
+impl Lost {
+    fn new(cell: Arc<Cell>) -> Self {
+        Lost { cell, waker: None }
+    }
+}
+
+impl Future for Lost {
+    type Output = Loss;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Loss> {
+        let waker = context.waker();
+        if let Some(old) = self.waker.take_if(|old| !old.will_wake(waker)) {
+            self.cell.forget(&old);
+        }
+        let poll = self.cell.poll_loss(waker);
+        self.waker.get_or_insert_with(|| waker.clone());
+        poll
+    }
+}
+
+impl Clone for Lost {
+    fn clone(&self) -> Self {
+        Lost::new(Arc::clone(&self.cell))
+    }
+}
+
+impl Drop for Lost {
+    fn drop(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            self.cell.forget(&waker);
+        }
+    }
+}
+
+impl fmt::Debug for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lost").finish_non_exhaustive()
+    }
+}

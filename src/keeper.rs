@@ -1,0 +1,329 @@
+//! Keeps the leases of one client: extends them, says when they are lost, lets them go.
+//!
+//! ```text
+//!   hold ─► [ Record: Lease + Cell ] ──timer──► extend ─► renewed | unknown | lost
+//!                     │                            │
+//!                     └── release ◄── guard        └── lost: Cell::end, release everywhere
+//! ```
+//!
+//! One keeper serves all leases of a client, off one heap of timers: what falls due together goes
+//! to each node in one pipeline. The loss of a lease needs no answer of any node (P8).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tracing::{debug, warn};
+
+use crate::clock::{Clock, Instant};
+use crate::coordinator::{LeaseId, LeaseStore, Timers};
+use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
+use crate::queue::Spec;
+use crate::quorum::{Cause, Lease, Outcome, Quorum, Step, Timing};
+
+mod cell;
+
+pub(crate) use cell::Cell;
+
+/// Where the outcome of a release goes.
+pub(crate) type ReleaseReply = oneshot::Sender<Result<Released, ReleaseError>>;
+
+/// Where the outcome of an extension by hand goes: the new deadline is in the cell.
+pub(crate) type ExtendReply = oneshot::Sender<Result<(), ExtendError>>;
+
+/// All leases of one client.
+pub(crate) struct Keeper {
+    clock: Clock,
+    quorum: Quorum,
+    records: HashMap<LeaseId, Record>,
+    /// How many leases stand for each key: one, unless the nodes have lost the first.
+    keys: HashMap<Arc<[u8]>, u32>,
+    releases: HashMap<LeaseId, Releasing>,
+    timers: Timers<LeaseId>,
+}
+
+struct Record {
+    spec: Arc<Spec>,
+    lease: Lease,
+    cell: Arc<Cell>,
+    /// The timer that is set; others are of an earlier deadline.
+    armed: Instant,
+    by_hand: Vec<ByHand>,
+}
+
+/// An extension that the holder asked for.
+struct ByHand {
+    timing: Timing,
+    reply: ExtendReply,
+    /// On its way, or waiting for the one that is.
+    sent: bool,
+}
+
+struct Releasing {
+    reply: ReleaseReply,
+    valid: bool,
+}
+
+/// A lease that has ended, and whose place others may take.
+pub(crate) struct Freed(pub(crate) Arc<[u8]>);
+
+impl Keeper {
+    pub(crate) fn new(clock: Clock, quorum: Quorum) -> Self {
+        Keeper {
+            clock,
+            quorum,
+            records: HashMap::new(),
+            keys: HashMap::new(),
+            releases: HashMap::new(),
+            timers: Timers::default(),
+        }
+    }
+
+    /// Takes a granted lease into its care.
+    pub(crate) fn hold(
+        &mut self,
+        id: LeaseId,
+        spec: &Arc<Spec>,
+        started: Instant,
+        deadline: Instant,
+    ) -> Arc<Cell> {
+        let lease = Lease::granted(started, deadline, spec.extend_every, spec.max_hold);
+        let cell = Arc::new(Cell::new(self.clock.clone(), lease.deadline()));
+        let record = Record {
+            spec: Arc::clone(spec),
+            lease,
+            cell: Arc::clone(&cell),
+            armed: Instant::FAR,
+            by_hand: Vec::new(),
+        };
+        self.records.insert(id, record);
+        *self.keys.entry(Arc::clone(&spec.key)).or_default() += 1;
+        self.arm(id, started);
+        cell
+    }
+
+    /// Whether a guard of this client holds the lock at `key`.
+    pub(crate) fn holds(&self, key: &[u8]) -> bool {
+        self.keys.contains_key(key)
+    }
+
+    /// Takes a lease out of the keeper's care.
+    fn remove(&mut self, id: LeaseId) -> Option<Record> {
+        let record = self.records.remove(&id)?;
+        let key = &record.spec.key;
+        if let Some(count) = self.keys.get_mut(key) {
+            *count -= 1;
+            if *count == 0 {
+                self.keys.remove(key);
+            }
+        }
+        Some(record)
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Does what is due. The leases that were lost are returned.
+    pub(crate) fn turn(&mut self, now: Instant, store: &mut dyn LeaseStore) -> Vec<Freed> {
+        let mut freed = Vec::new();
+        while let Some(id) = self.timers.due(now) {
+            let due = self
+                .records
+                .get(&id)
+                .is_some_and(|record| record.armed <= now);
+            if due {
+                freed.extend(self.step(id, now, store));
+            }
+        }
+        freed
+    }
+
+    /// Looks at one lease: the deadline first, then what else is due (P5).
+    fn step(&mut self, id: LeaseId, now: Instant, store: &mut dyn LeaseStore) -> Option<Freed> {
+        let record = self.records.get_mut(&id)?;
+        match record.lease.step(now) {
+            Step::Lost(Cause::Expired) => return self.lose(id, now, Loss::Expired, store),
+            Step::Lost(Cause::MaxHold) => return self.lose(id, now, Loss::MaxHold, store),
+            Step::Extend => {
+                let timing = record.spec.timing;
+                record.lease.begin();
+                store.extend(now, id, &timing, record.lease.deadline());
+            }
+            Step::Sleep(_) => {}
+        }
+        self.arm(id, now);
+        None
+    }
+
+    fn arm(&mut self, id: LeaseId, now: Instant) {
+        if let Some(record) = self.records.get_mut(&id)
+            && let Step::Sleep(until) = record.lease.step(now)
+        {
+            // An earlier timer wakes, finds nothing due, and arms this one.
+            if until < record.armed || record.armed <= now {
+                self.timers.set(until, id);
+                record.armed = until;
+            }
+        }
+    }
+
+    /// An extension is decided. `chance` delays the next try of one that came to nothing.
+    pub(crate) fn extended(
+        &mut self,
+        id: LeaseId,
+        started: Instant,
+        outcome: Outcome,
+        now: Instant,
+        chance: u64,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Freed> {
+        let record = self.records.get_mut(&id)?;
+        let answer = match outcome {
+            Outcome::Deleted => return self.lose(id, now, Loss::Deleted, store),
+            Outcome::Taken => return self.lose(id, now, Loss::Taken, store),
+            Outcome::Renewed { deadline } => {
+                let renewed = record.lease.renewed(now, started, deadline);
+                if !(renewed && record.cell.extend(record.lease.deadline())) {
+                    return self.lose(id, now, Loss::Expired, store);
+                }
+                Ok(())
+            }
+            Outcome::Unknown | Outcome::Held => {
+                let pause = retry_pause(&record.spec.timing, chance);
+                debug!(resource = %Printable(&record.spec.resource), "extension without a quorum");
+                record.lease.unknown(now, pause);
+                Err(ExtendError::Unconfirmed)
+            }
+        };
+        let sent = record.by_hand.iter().position(|hand| hand.sent);
+        if let Some(hand) = sent.map(|index| record.by_hand.remove(index)) {
+            // A caller who is gone wants no answer.
+            let _ = hand.reply.send(answer);
+        }
+        self.next_by_hand(id, now, store);
+        self.step(id, now, store)
+    }
+
+    /// The holder asks for an extension, by `timing` where it names another TTL.
+    pub(crate) fn extend(
+        &mut self,
+        id: LeaseId,
+        timing: Option<Timing>,
+        reply: ExtendReply,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Freed> {
+        let Some(record) = self.records.get_mut(&id) else {
+            let _ = reply.send(Err(ExtendError::Lost(Loss::Released)));
+            return None;
+        };
+        record.by_hand.push(ByHand {
+            timing: timing.unwrap_or(record.spec.timing),
+            reply,
+            sent: false,
+        });
+        if let Step::Lost(_) = record.lease.step(now) {
+            return self.step(id, now, store);
+        }
+        self.next_by_hand(id, now, store);
+        None
+    }
+
+    /// Sends the next extension by hand, when none is on its way.
+    fn next_by_hand(&mut self, id: LeaseId, now: Instant, store: &mut dyn LeaseStore) {
+        let Some(record) = self.records.get_mut(&id) else {
+            return;
+        };
+        if record.lease.extending() || now >= record.lease.deadline() {
+            return;
+        }
+        if let Some(hand) = record.by_hand.first_mut() {
+            hand.sent = true;
+            let timing = hand.timing;
+            record.lease.begin();
+            store.extend(now, id, &timing, record.lease.deadline());
+        }
+    }
+
+    /// The lease is over before its holder let go: the holder hears of it, the keys are released
+    /// behind whatever was sent for them.
+    fn lose(
+        &mut self,
+        id: LeaseId,
+        now: Instant,
+        loss: Loss,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Freed> {
+        let record = self.remove(id)?;
+        warn!(resource = %Printable(&record.spec.resource), %loss, "lock lost");
+        record.cell.end(loss);
+        let loss = record.cell.loss().unwrap_or(loss);
+        for hand in record.by_hand {
+            let _ = hand.reply.send(Err(ExtendError::Lost(loss)));
+        }
+        store.release(now, id, &record.spec.timing);
+        Some(Freed(Arc::clone(&record.spec.key)))
+    }
+
+    /// The holder lets go. `reply` hears how it went; without one nobody waits for it.
+    pub(crate) fn release(
+        &mut self,
+        id: LeaseId,
+        reply: Option<ReleaseReply>,
+        why: Loss,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Freed> {
+        // One that was lost has been released already, and its guard knows why it was lost.
+        let record = self.remove(id)?;
+        let valid = record.cell.valid_until().is_some() && now < record.lease.deadline();
+        record.cell.end(if valid { why } else { Loss::Expired });
+        for hand in record.by_hand {
+            let _ = hand.reply.send(Err(ExtendError::Lost(why)));
+        }
+        if let Some(reply) = reply {
+            self.releases.insert(id, Releasing { reply, valid });
+        }
+        store.release(now, id, &record.spec.timing);
+        Some(Freed(Arc::clone(&record.spec.key)))
+    }
+
+    /// A release has been answered by `confirmed` nodes; on `absent` of them nothing was ours.
+    pub(crate) fn released(&mut self, id: LeaseId, confirmed: usize, absent: usize) {
+        let Some(Releasing { reply, valid }) = self.releases.remove(&id) else {
+            return;
+        };
+        let outcome = if !valid {
+            Ok(Released::AlreadyLost(Loss::Expired))
+        } else if absent > self.quorum.spare() {
+            Ok(Released::AlreadyLost(Loss::Deleted))
+        } else if confirmed >= self.quorum.needed() {
+            Ok(Released::InTime)
+        } else {
+            Err(ReleaseError::Unconfirmed {
+                confirmed,
+                needed: self.quorum.needed(),
+                nodes: self.quorum.nodes(),
+            })
+        };
+        let _ = reply.send(outcome);
+    }
+
+    /// Lets go of everything: the client is closed, or nobody is left to hold.
+    pub(crate) fn release_all(&mut self, now: Instant, store: &mut dyn LeaseStore) {
+        let mut ids: Vec<LeaseId> = self.records.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            self.release(id, None, Loss::Closed, now, store);
+        }
+    }
+}
+
+/// The delay before a failed extension is tried again: a fraction of the node timeout, so that
+/// several tries fit into what is left, and never all clients at once.
+fn retry_pause(timing: &Timing, chance: u64) -> Duration {
+    let whole = timing.node_timeout() / 2;
+    whole / 2 + crate::quorum::backoff::part(whole / 2, chance)
+}

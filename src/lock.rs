@@ -1,0 +1,301 @@
+//! The lock on one resource.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use crate::client::Client;
+use crate::config::ConfigError;
+use crate::engine::{Command, Handle};
+use crate::error::{AcquireError, Attempt, Headline, Printable, RunError};
+use crate::guard::{Guard, Held};
+use crate::key;
+use crate::queue::{Spec, WaiterId};
+use crate::quorum::Wait;
+
+/// The lock on one resource, with the settings it is used with. Holds nothing by itself.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use std::time::Duration;
+/// use quorumlock::{AcquireError, Client};
+///
+/// let client = Client::in_memory(5);
+/// let lock = client.lock("seat/12a").ttl(Duration::from_secs(5));
+/// let guard = lock.acquire().await?;
+/// assert!(matches!(lock.try_acquire().await, Err(AcquireError::Contended(_))));
+/// guard.release().await?;
+/// assert!(lock.try_acquire().await.is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Lock {
+    client: Client,
+    resource: Arc<[u8]>,
+    ttl: Option<Duration>,
+    wait: Option<Wait>,
+    auto_extend: Option<bool>,
+    max_hold: Option<Duration>,
+    /// Made at first use: for `acquire`, and for `try_acquire`.
+    specs: [OnceLock<Result<Arc<Spec>, ConfigError>>; 2],
+}
+
+impl Lock {
+    pub(crate) fn new(client: Client, resource: &[u8]) -> Self {
+        Lock {
+            client,
+            resource: Arc::from(resource),
+            ttl: None,
+            wait: None,
+            auto_extend: None,
+            max_hold: None,
+            specs: Default::default(),
+        }
+    }
+
+    /// How long the lease is good for without an extension: instead of the setting `ttl`, in
+    /// whole milliseconds, no longer than `max_ttl`.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self.changed()
+    }
+
+    /// How long [`Lock::acquire`] waits: instead of the setting `wait`. Independent of the TTL.
+    /// Zero makes one round, as [`Lock::try_acquire`] does.
+    #[must_use]
+    pub fn wait(mut self, limit: Duration) -> Self {
+        self.wait = Some(Wait::For(limit));
+        self.changed()
+    }
+
+    /// [`Lock::acquire`] waits until it has the lock.
+    #[must_use]
+    pub fn wait_forever(mut self) -> Self {
+        self.wait = Some(Wait::Forever);
+        self.changed()
+    }
+
+    /// Whether the guard extends itself: instead of the setting `auto_extend`.
+    #[must_use]
+    pub fn auto_extend(mut self, yes: bool) -> Self {
+        self.auto_extend = Some(yes);
+        self.changed()
+    }
+
+    /// The longest time that the guard may hold: instead of the setting `max_hold`.
+    #[must_use]
+    pub fn max_hold(mut self, limit: Duration) -> Self {
+        self.max_hold = Some(limit);
+        self.changed()
+    }
+
+    /// What it locks.
+    #[must_use]
+    pub fn resource(&self) -> &[u8] {
+        &self.resource
+    }
+
+    fn changed(mut self) -> Self {
+        self.specs = Default::default();
+        self
+    }
+
+    /// Waits until the lock is ours, for as long as the setting `wait` says, and returns the
+    /// guard that holds it. Tasks of one client are served in the order in which they came.
+    ///
+    /// For a single try see [`Lock::try_acquire`]; for work that must stop when the lock is lost
+    /// see [`Lock::run`].
+    ///
+    /// # Errors
+    /// [`AcquireError::Contended`] somebody had it all the time; [`AcquireError::Unavailable`] no
+    /// quorum answered; [`AcquireError::Rejected`] too many nodes will not serve us, told at
+    /// once; [`AcquireError::TooSlow`] the grant came too late to be of use;
+    /// [`AcquireError::Invalid`] a setting of this lock; [`AcquireError::Closed`]. Nothing is
+    /// held then, and what was set is being deleted.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the acquisition. What it has set by then is deleted on every
+    /// node, also where the answer was still under way.
+    ///
+    /// # Round trips
+    /// One when the lock is free: all nodes are asked at once, and the quorum-th grant decides.
+    ///
+    /// # Guarantee
+    /// Nobody else holds the lock until [`Guard::remaining`] is over, on the boot-time clock, as
+    /// long as clocks run apart by less than the drift allowance. A process that stands still may
+    /// wake up after that: check [`Guard::is_held`] before each step that matters.
+    ///
+    /// Source: the Redlock page, steps 1 to 5; we part from it in that the key is deleted on
+    /// every node whose outcome is unknown, too, and in that each round has a token of its own.
+    pub async fn acquire(&self) -> Result<Guard, AcquireError> {
+        self.claim(&self.specs[0], self.wait).await
+    }
+
+    /// Makes one round, whatever the setting `wait`, and returns the guard if the lock was free.
+    ///
+    /// # Errors
+    /// As for [`Lock::acquire`], within `node_timeout`.
+    ///
+    /// # Cancel safety
+    /// As for [`Lock::acquire`].
+    ///
+    /// # Round trips
+    /// One; two when somebody else holds the lock, to learn for how long.
+    pub async fn try_acquire(&self) -> Result<Guard, AcquireError> {
+        let once = Some(Wait::For(Duration::ZERO));
+        self.claim(&self.specs[1], once).await
+    }
+
+    /// Acquires the lock, runs `work` under it, and releases it.
+    ///
+    /// `work` gets a [`Held`] to look at, and is dropped at its next `await` when the lock is
+    /// lost: what must not run without the lock belongs into it.
+    ///
+    /// # Errors
+    /// [`RunError::Acquire`] the work never began; [`RunError::Work`] its own error;
+    /// [`RunError::Lost`] the lock was lost while it ran, with its output if it had one by then.
+    /// A release that fails is logged, and never hides what the work has returned.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the work and releases the lock.
+    ///
+    /// # Round trips
+    /// Those of [`Lock::acquire`], and one for the release.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// use quorumlock::Client;
+    ///
+    /// let lock = Client::in_memory(5).lock("report");
+    /// let pages = lock.run(async |held| {
+    ///     assert!(held.is_held());
+    ///     Ok::<_, std::io::Error>(12)
+    /// });
+    /// assert_eq!(pages.await.unwrap(), 12);
+    /// # });
+    /// # }
+    /// ```
+    pub async fn run<T, E, F, W>(&self, work: F) -> Result<T, RunError<T, E>>
+    where
+        F: FnOnce(Held) -> W,
+        W: Future<Output = Result<T, E>>,
+    {
+        let guard = self.acquire().await.map_err(RunError::Acquire)?;
+        let lost = guard.lost();
+        let work = std::pin::pin!(work(guard.held()));
+        let (output, loss) = match futures::future::select(lost, work).await {
+            futures::future::Either::Left((loss, _work)) => (None, Some(loss)),
+            futures::future::Either::Right((output, _lost)) => (Some(output), guard.loss()),
+        };
+        if let Some(loss) = loss {
+            return Err(RunError::Lost { loss, output });
+        }
+        match guard.release().await {
+            Ok(crate::Released::InTime) => {}
+            Ok(crate::Released::AlreadyLost(loss)) => return Err(RunError::Lost { loss, output }),
+            Err(error) => {
+                warn!(resource = %Printable(&self.resource), %error, "released without a quorum");
+            }
+        }
+        match output {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(error)) => Err(RunError::Work(error)),
+            // Without an output there was a loss.
+            None => Err(RunError::Lost {
+                loss: crate::Loss::Expired,
+                output: None,
+            }),
+        }
+    }
+
+    async fn claim(
+        &self,
+        cache: &OnceLock<Result<Arc<Spec>, ConfigError>>,
+        wait: Option<Wait>,
+    ) -> Result<Guard, AcquireError> {
+        let spec = cache
+            .get_or_init(|| self.spec(wait).map(Arc::new))
+            .clone()?;
+        let handle = self.client.engine()?;
+        let (reply, outcome) = oneshot::channel();
+        let id = handle.new_waiter();
+        let sent = handle.send(Command::Acquire {
+            id,
+            spec,
+            handle: handle.clone(),
+            reply,
+        });
+        if !sent {
+            return Err(AcquireError::Closed);
+        }
+        let mut waiting = Waiting(Some((handle, id)));
+        let claim = outcome.await.map_err(|_| AcquireError::Closed)?;
+        waiting.0 = None;
+        let guard = Guard::new(Arc::clone(self.client.settings()), claim?);
+        if guard.is_held() {
+            return Ok(guard);
+        }
+        // The lease ran out between the grant and this task's turn.
+        Err(AcquireError::TooSlow(Box::new(Attempt {
+            headline: Headline::TooSlow,
+            resource: Arc::clone(&self.resource),
+            votes: Vec::new(),
+            needed: 0,
+            rounds: 1,
+            waited: Duration::ZERO,
+            held_here: false,
+        })))
+    }
+
+    /// Checks this lock's settings against each other.
+    fn spec(&self, wait: Option<Wait>) -> Result<Spec, ConfigError> {
+        let settings = self.client.settings();
+        let length = self.resource.len();
+        if !(1..=key::LONGEST_RESOURCE).contains(&length) {
+            return Err(ConfigError::new(
+                "resource",
+                format!("{length} bytes"),
+                "a resource has a name of 1 to 65536 bytes",
+                "name what is to be locked, or lock a digest of a longer name",
+            ));
+        }
+        let auto_extend = self.auto_extend.unwrap_or(settings.auto_extend);
+        let (timing, every) = settings.terms(self.ttl, auto_extend)?;
+        Ok(Spec {
+            resource: Arc::clone(&self.resource),
+            key: key::lock_key(&settings.prefix, &self.resource).into(),
+            timing,
+            wait: wait.unwrap_or(settings.wait),
+            retry: settings.retry,
+            extend_every: every,
+            max_hold: self.max_hold.or(settings.max_hold),
+        })
+    }
+}
+
+/// Takes an acquisition back when its caller is gone.
+struct Waiting(Option<(Handle, WaiterId)>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some((handle, id)) = self.0.take() {
+            handle.send(Command::Cancel { id });
+        }
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock")
+            .field("resource", &format_args!("{}", Printable(&self.resource)))
+            .finish_non_exhaustive()
+    }
+}

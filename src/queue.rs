@@ -1,0 +1,333 @@
+//! The acquisitions of one client, in order of arrival for each resource (P12).
+//!
+//! ```text
+//!   enter ─► [ first: round, pause, round, … ]─► acquired | given up
+//!            [ others: wait their turn       ]
+//!   freed(key): the first asks at once
+//! ```
+//!
+//! Inside one client only the first in line asks the nodes. One whose time is up while it stands
+//! further back asks once, out of line, so that its error tells how things are.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Instant;
+use crate::coordinator::{AttemptId, LeaseStore, Timers};
+use crate::error::{AcquireError, Attempt, Headline, NodeVote};
+use crate::quorum::{Acquisition, Next, Quorum, Retry, Shortfall, Timing, Wait};
+
+/// Everything about a lock that does not change while it is used.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    pub(crate) resource: Arc<[u8]>,
+    pub(crate) key: Arc<[u8]>,
+    pub(crate) timing: Timing,
+    pub(crate) wait: Wait,
+    pub(crate) retry: Retry,
+    pub(crate) extend_every: Option<Duration>,
+    pub(crate) max_hold: Option<Duration>,
+}
+
+/// Names one acquisition.
+pub(crate) type WaiterId = u64;
+
+/// The acquisitions that go on. `R` is how a waiter hears of the outcome.
+pub(crate) struct Queue<R> {
+    waiters: HashMap<WaiterId, Waiter<R>>,
+    lines: HashMap<Arc<[u8]>, VecDeque<WaiterId>>,
+    attempts: HashMap<AttemptId, WaiterId>,
+    next_attempt: AttemptId,
+    timers: Timers<WaiterId>,
+}
+
+struct Waiter<R> {
+    spec: Arc<Spec>,
+    acquisition: Acquisition,
+    entered: Instant,
+    state: State,
+    /// Whether it stands in the resource's line: a single try does not.
+    in_line: bool,
+    reply: R,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Behind somebody of this client.
+    Behind,
+    /// The round with this number is on.
+    Asking(AttemptId),
+    /// Until the next round.
+    Pausing(Instant),
+    /// A guard of this client holds the lock: there is nobody to ask before it is free.
+    Parked,
+}
+
+/// A waiter that has got its lock.
+pub(crate) struct Served<R> {
+    pub(crate) spec: Arc<Spec>,
+    pub(crate) reply: R,
+}
+
+/// A waiter that gives up, and why.
+pub(crate) struct Unserved<R> {
+    pub(crate) reply: R,
+    pub(crate) error: AcquireError,
+}
+
+impl<R> Default for Queue<R> {
+    fn default() -> Self {
+        Queue {
+            waiters: HashMap::new(),
+            lines: HashMap::new(),
+            attempts: HashMap::new(),
+            next_attempt: 0,
+            timers: Timers::default(),
+        }
+    }
+}
+
+impl<R> Queue<R> {
+    /// A new acquisition. The first in line begins its round at once; `held_here` tells that a
+    /// guard of this client holds the lock.
+    pub(crate) fn enter(
+        &mut self,
+        id: WaiterId,
+        spec: Arc<Spec>,
+        reply: R,
+        held_here: bool,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) {
+        let acquisition = Acquisition::begin(now, spec.wait, &spec.retry);
+        let in_line = spec.wait != Wait::For(Duration::ZERO);
+        let mut first = true;
+        if in_line {
+            let line = self.lines.entry(Arc::clone(&spec.key)).or_default();
+            first = line.is_empty();
+            line.push_back(id);
+        }
+        let parkable = in_line && spec.retry.attempts.is_none();
+        self.timers.set(acquisition.deadline(), id);
+        self.waiters.insert(
+            id,
+            Waiter {
+                spec,
+                acquisition,
+                entered: now,
+                state: State::Behind,
+                in_line,
+                reply,
+            },
+        );
+        if first && held_here && parkable {
+            self.set_state(id, State::Parked);
+        } else if first {
+            self.ask(id, now, store);
+        }
+    }
+
+    fn set_state(&mut self, id: WaiterId, state: State) {
+        if let Some(waiter) = self.waiters.get_mut(&id) {
+            waiter.state = state;
+        }
+    }
+
+    /// Begins a round for `id`.
+    fn ask(&mut self, id: WaiterId, now: Instant, store: &mut dyn LeaseStore) {
+        let Some(waiter) = self.waiters.get_mut(&id) else {
+            return;
+        };
+        self.next_attempt += 1;
+        let attempt = self.next_attempt;
+        waiter.state = State::Asking(attempt);
+        self.attempts.insert(attempt, id);
+        store.acquire(now, attempt, &waiter.spec.key, &waiter.spec.timing);
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Begins the rounds that are due.
+    pub(crate) fn turn(&mut self, now: Instant, store: &mut dyn LeaseStore) {
+        while let Some(id) = self.timers.due(now) {
+            let due = self
+                .waiters
+                .get(&id)
+                .is_some_and(|waiter| match waiter.state {
+                    State::Pausing(until) => now >= until,
+                    State::Behind | State::Parked => now >= waiter.acquisition.deadline(),
+                    State::Asking(_) => false,
+                });
+            if due {
+                self.ask(id, now, store);
+            }
+        }
+    }
+
+    /// The lock at `key` is free as far as this client goes: the first in line asks at once.
+    pub(crate) fn freed(&mut self, key: &[u8], now: Instant, store: &mut dyn LeaseStore) {
+        let Some(&first) = self.lines.get(key).and_then(VecDeque::front) else {
+            return;
+        };
+        let asking = |waiter: &Waiter<R>| matches!(waiter.state, State::Asking(_));
+        if self
+            .waiters
+            .get(&first)
+            .is_some_and(|waiter| !asking(waiter))
+        {
+            self.ask(first, now, store);
+        }
+    }
+
+    /// The round of `attempt` has its lease. `None` when its waiter is gone.
+    pub(crate) fn acquired(&mut self, attempt: AttemptId) -> Option<Served<R>> {
+        let id = self.attempts.remove(&attempt)?;
+        let waiter = self.leave(id)?;
+        // Whoever is first now waits for the hold to end.
+        if let Some(&first) = self.lines.get(&waiter.spec.key).and_then(VecDeque::front)
+            && let Some(next) = self.waiters.get_mut(&first)
+            && !matches!(next.state, State::Asking(_))
+        {
+            next.state = State::Parked;
+        }
+        Some(Served {
+            spec: waiter.spec,
+            reply: waiter.reply,
+        })
+    }
+
+    /// What the round of `attempt` is about.
+    pub(crate) fn key_of(&self, attempt: AttemptId) -> Option<&[u8]> {
+        let waiter = self.waiters.get(self.attempts.get(&attempt)?)?;
+        Some(&waiter.spec.key)
+    }
+
+    /// The round of `attempt` has failed: another one follows, or its waiter gives up.
+    pub(crate) fn failed(
+        &mut self,
+        attempt: AttemptId,
+        failure: Failure,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Unserved<R>> {
+        let id = self.attempts.remove(&attempt)?;
+        let waiter = self.waiters.get_mut(&id)?;
+        match waiter.acquisition.failed(now, failure.why, failure.chance) {
+            Next::RetryAt(moment) => {
+                waiter.state = State::Pausing(moment);
+                self.timers.set(moment, id);
+                None
+            }
+            Next::GiveUp => {
+                let waiter = self.leave(id)?;
+                self.wake_first(&waiter.spec.key, failure.held_here, now, store);
+                let error = give_up(&waiter, failure, now);
+                Some(Unserved {
+                    reply: waiter.reply,
+                    error,
+                })
+            }
+        }
+    }
+
+    /// The waiter is gone; its place is the next one's.
+    pub(crate) fn cancel(
+        &mut self,
+        id: WaiterId,
+        held_here: impl FnOnce(&[u8]) -> bool,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) {
+        let Some(waiter) = self.leave(id) else {
+            return;
+        };
+        if let State::Asking(attempt) = waiter.state {
+            self.attempts.remove(&attempt);
+            store.abandon(now, attempt);
+        }
+        let key = &waiter.spec.key;
+        self.wake_first(key, held_here(key), now, store);
+    }
+
+    /// Everybody gives up: the client is closed.
+    pub(crate) fn close(&mut self, now: Instant, store: &mut dyn LeaseStore) -> Vec<R> {
+        for attempt in std::mem::take(&mut self.attempts).into_keys() {
+            store.abandon(now, attempt);
+        }
+        self.lines.clear();
+        let waiters = std::mem::take(&mut self.waiters).into_values();
+        waiters.map(|waiter| waiter.reply).collect()
+    }
+
+    /// Takes a waiter out of its line.
+    fn leave(&mut self, id: WaiterId) -> Option<Waiter<R>> {
+        let waiter = self.waiters.remove(&id)?;
+        if waiter.in_line
+            && let Some(line) = self.lines.get_mut(&waiter.spec.key)
+        {
+            line.retain(|&other| other != id);
+            if line.is_empty() {
+                self.lines.remove(&waiter.spec.key);
+            }
+        }
+        Some(waiter)
+    }
+
+    /// Somebody else may be the first in line now.
+    fn wake_first(
+        &mut self,
+        key: &[u8],
+        held_here: bool,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) {
+        let Some(&first) = self.lines.get(key).and_then(VecDeque::front) else {
+            return;
+        };
+        if self.waiters.get(&first).map(|waiter| waiter.state) != Some(State::Behind) {
+            return;
+        }
+        if held_here {
+            self.set_state(first, State::Parked);
+        } else {
+            self.ask(first, now, store);
+        }
+    }
+}
+
+/// A failed round, as the queue needs to know it.
+pub(crate) struct Failure {
+    pub(crate) why: Shortfall,
+    pub(crate) votes: Vec<NodeVote>,
+    pub(crate) quorum: Quorum,
+    pub(crate) held_here: bool,
+    /// One uniform draw over all of `u64`.
+    pub(crate) chance: u64,
+}
+
+fn give_up<R>(waiter: &Waiter<R>, failure: Failure, now: Instant) -> AcquireError {
+    let headline = match failure.why {
+        Shortfall::Contended => Headline::Contended,
+        Shortfall::Unavailable => Headline::Unavailable,
+        Shortfall::Rejected => Headline::Rejected,
+        Shortfall::TooSlow => Headline::TooSlow,
+    };
+    let attempt = Box::new(Attempt {
+        headline,
+        resource: Arc::clone(&waiter.spec.resource),
+        votes: failure.votes,
+        needed: failure.quorum.needed(),
+        rounds: waiter.acquisition.rounds(),
+        waited: now.since(waiter.entered),
+        held_here: failure.held_here,
+    });
+    match failure.why {
+        Shortfall::Contended => AcquireError::Contended(attempt),
+        Shortfall::Unavailable => AcquireError::Unavailable(attempt),
+        Shortfall::Rejected => AcquireError::Rejected(attempt),
+        Shortfall::TooSlow => AcquireError::TooSlow(attempt),
+    }
+}
