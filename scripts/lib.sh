@@ -100,7 +100,9 @@ find_server() {
 }
 
 server_works() {
-    [ -x "$1" ] && "$1" --version >/dev/null 2>&1
+    local version
+    [ -f "$1" ] && [ -x "$1" ] && version=$("$1" --version 2>/dev/null) || return 1
+    case $version in *"server v="*) ;; *) return 1 ;; esac
 }
 
 server_in_path() {
