@@ -126,17 +126,16 @@ impl Source {
                 continue;
             };
             let name_at = self.skip_blanks(end);
-            if word == "fn" {
-                if let Some((name, name_end)) = self.word_at(name_at) {
-                    if let Some(open) = self.body_start(name_end) {
-                        let (first, last) = (self.line_at(at), self.line_at(self.closing(open)));
-                        found.push(Function {
-                            line: first,
-                            name,
-                            lines: last - first + 1,
-                        });
-                    }
-                }
+            if word == "fn"
+                && let Some((name, name_end)) = self.word_at(name_at)
+                && let Some(open) = self.body_start(name_end)
+            {
+                let (first, last) = (self.line_at(at), self.line_at(self.closing(open)));
+                found.push(Function {
+                    line: first,
+                    name,
+                    lines: last - first + 1,
+                });
             }
             at = end;
         }
@@ -177,10 +176,10 @@ impl Source {
         while end < self.code.len() {
             match self.code[end] {
                 ';' => {
-                    if words.iter().any(|word| word == "mod") {
-                        if let Some((name, _)) = self.word_at(self.skip_blanks(word_end)) {
-                            self.test_modules.push(name);
-                        }
+                    if words.iter().any(|word| word == "mod")
+                        && let Some((name, _)) = self.word_at(self.skip_blanks(word_end))
+                    {
+                        self.test_modules.push(name);
                     }
                     return end + 1;
                 }
@@ -316,11 +315,11 @@ impl Source {
             };
             // `a as b`: the new name is no path.
             let next = self.skip_blanks(at);
-            if let Some((word, end)) = self.word_at(next) {
-                if word == "as" {
-                    let name = self.skip_blanks(end);
-                    at = self.word_at(name).map_or(end, |(_, name_end)| name_end);
-                }
+            if let Some((word, end)) = self.word_at(next)
+                && word == "as"
+            {
+                let name = self.skip_blanks(end);
+                at = self.word_at(name).map_or(end, |(_, name_end)| name_end);
             }
         }
         close + 1
