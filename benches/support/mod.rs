@@ -1,0 +1,22 @@
+//! What the benches share: servers of their own, the raw redis-rs floor, and rounds that let
+//! several contenders take turns so that only ratios measured side by side are printed.
+//!
+//! ```text
+//! servers.rs   five redis-server or valkey-server processes that die with the bench
+//! raw.rs       the floor: what redis-rs alone does with the same commands
+//! rounds.rs    contenders in short slices, in shuffled order
+//! report.rs    medians and ratios of those slices, as a table
+//! ```
+
+// Each bench is a crate of its own and uses only a part of this.
+#![allow(dead_code, unused_imports)]
+
+mod raw;
+mod report;
+mod rounds;
+mod servers;
+
+pub use raw::RawFloor;
+pub use report::Report;
+pub use rounds::{Contender, Plan, interleave};
+pub use servers::Servers;
