@@ -1,17 +1,13 @@
 //! The client: a set of nodes and its settings.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError, Settings};
-use crate::coordinator::Rules;
-use crate::engine::{self, Command, Handle, Setup};
-use crate::error::AcquireError;
+use crate::engine::{Command, Core, Source};
 use crate::key;
 use crate::lock::Lock;
 use crate::node::redis::{Manners, RedisNode};
@@ -44,20 +40,7 @@ const QUEUE_LIMIT: usize = 16 * 1024;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    settings: Arc<Settings>,
-    source: Source,
-    engine: Mutex<Option<Handle>>,
-    closed: AtomicBool,
-}
-
-/// Makes the nodes and names their clock, once for each engine.
-pub(crate) struct Source {
-    pub(crate) clock: Clock,
-    pub(crate) nodes: Arc<dyn Fn(Inbox, Clock) -> Vec<Box<dyn Node>> + Send + Sync>,
+    core: Arc<Core>,
 }
 
 impl Client {
@@ -109,12 +92,7 @@ impl Client {
     /// A client of whatever nodes `source` makes.
     pub(crate) fn over(settings: Settings, source: Source) -> Self {
         Client {
-            inner: Arc::new(Inner {
-                settings: Arc::new(settings),
-                source,
-                engine: Mutex::new(None),
-                closed: AtomicBool::new(false),
-            }),
+            core: Arc::new(Core::new(settings, source)),
         }
     }
 
@@ -123,7 +101,7 @@ impl Client {
     /// Two resources are the same if their bytes are: case and Unicode normal forms count.
     #[must_use]
     pub fn lock(&self, resource: impl AsRef<[u8]>) -> Lock {
-        Lock::new(self.clone(), resource.as_ref())
+        Lock::new(Arc::clone(&self.core), resource.as_ref())
     }
 
     /// Ends the client: releases what its guards hold, lets acquisitions that wait fail with
@@ -136,9 +114,7 @@ impl Client {
     /// # Cancel safety
     /// The client is closed from the first poll on; a drop only stops the waiting.
     pub async fn close(&self) -> Result<(), CloseError> {
-        self.inner.closed.store(true, Ordering::SeqCst);
-        let handle = self.inner.slot().take();
-        let Some(handle) = handle else {
+        let Some(handle) = self.core.close() else {
             return Ok(());
         };
         let (reply, outcome) = oneshot::channel();
@@ -149,59 +125,13 @@ impl Client {
             Ok(unconfirmed) => Err(CloseError { unconfirmed }),
         }
     }
-
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
-        &self.inner.settings
-    }
-
-    /// The engine, started if this process has none.
-    pub(crate) fn engine(&self) -> Result<Handle, AcquireError> {
-        if self.inner.closed.load(Ordering::SeqCst) {
-            return Err(AcquireError::Closed);
-        }
-        let mut slot = self.inner.slot();
-        if let Some(handle) = &*slot
-            && handle.is_of_this_process()
-            && !handle.is_closed()
-        {
-            return Ok(handle.clone());
-        }
-        let handle = self
-            .inner
-            .start()
-            .map_err(|error| AcquireError::Thread(Arc::new(error)))?;
-        Ok(slot.insert(handle).clone())
-    }
-}
-
-impl Inner {
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Handle>> {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn start(&self) -> std::io::Result<Handle> {
-        let settings = &self.settings;
-        let node_timeout = settings
-            .timing(None)
-            .map_or(Duration::ZERO, |timing| timing.node_timeout());
-        let nodes = Arc::clone(&self.source.nodes);
-        engine::start(Setup {
-            clock: self.source.clock.clone(),
-            rules: Rules {
-                guard: settings.guard_mode(),
-                restart_delay: settings.restart_delay,
-            },
-            nodes: Box::new(move |inbox, clock| nodes(inbox, clock)),
-            drain: node_timeout.saturating_mul(2).max(Duration::from_secs(1)),
-        })
-    }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("nodes", &self.inner.settings.node_names())
-            .field("closed", &self.inner.closed.load(Ordering::SeqCst))
+            .field("nodes", &self.core.settings().node_names())
+            .field("closed", &self.core.is_closed())
             .finish_non_exhaustive()
     }
 }

@@ -20,9 +20,11 @@ use crate::clock::{Clock, Instant};
 use crate::coordinator::{LeaseId, LeaseStore, Timers};
 use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
 use crate::queue::Spec;
+use crate::quorum::backoff::part;
 use crate::quorum::{Cause, Lease, Outcome, Quorum, Step, Timing};
 
 mod cell;
+mod release;
 
 pub(crate) use cell::Cell;
 
@@ -39,7 +41,7 @@ pub(crate) struct Keeper {
     records: HashMap<LeaseId, Record>,
     /// How many leases stand for each key: one, unless the nodes have lost the first.
     keys: HashMap<Arc<[u8]>, u32>,
-    releases: HashMap<LeaseId, Releasing>,
+    releases: HashMap<LeaseId, release::Releasing>,
     timers: Timers<LeaseId>,
 }
 
@@ -58,11 +60,6 @@ struct ByHand {
     reply: ExtendReply,
     /// On its way, or waiting for the one that is.
     sent: bool,
-}
-
-struct Releasing {
-    reply: ReleaseReply,
-    valid: bool,
 }
 
 /// A lease that has ended, and whose place others may take.
@@ -266,64 +263,11 @@ impl Keeper {
         store.release(now, id, &record.spec.timing);
         Some(Freed(Arc::clone(&record.spec.key)))
     }
-
-    /// The holder lets go. `reply` hears how it went; without one nobody waits for it.
-    pub(crate) fn release(
-        &mut self,
-        id: LeaseId,
-        reply: Option<ReleaseReply>,
-        why: Loss,
-        now: Instant,
-        store: &mut dyn LeaseStore,
-    ) -> Option<Freed> {
-        // One that was lost has been released already, and its guard knows why it was lost.
-        let record = self.remove(id)?;
-        let valid = record.cell.valid_until().is_some() && now < record.lease.deadline();
-        record.cell.end(if valid { why } else { Loss::Expired });
-        for hand in record.by_hand {
-            let _ = hand.reply.send(Err(ExtendError::Lost(why)));
-        }
-        if let Some(reply) = reply {
-            self.releases.insert(id, Releasing { reply, valid });
-        }
-        store.release(now, id, &record.spec.timing);
-        Some(Freed(Arc::clone(&record.spec.key)))
-    }
-
-    /// A release has been answered by `confirmed` nodes; on `absent` of them nothing was ours.
-    pub(crate) fn released(&mut self, id: LeaseId, confirmed: usize, absent: usize) {
-        let Some(Releasing { reply, valid }) = self.releases.remove(&id) else {
-            return;
-        };
-        let outcome = if !valid {
-            Ok(Released::AlreadyLost(Loss::Expired))
-        } else if absent > self.quorum.spare() {
-            Ok(Released::AlreadyLost(Loss::Deleted))
-        } else if confirmed >= self.quorum.needed() {
-            Ok(Released::InTime)
-        } else {
-            Err(ReleaseError::Unconfirmed {
-                confirmed,
-                needed: self.quorum.needed(),
-                nodes: self.quorum.nodes(),
-            })
-        };
-        let _ = reply.send(outcome);
-    }
-
-    /// Lets go of everything: the client is closed, or nobody is left to hold.
-    pub(crate) fn release_all(&mut self, now: Instant, store: &mut dyn LeaseStore) {
-        let mut ids: Vec<LeaseId> = self.records.keys().copied().collect();
-        ids.sort_unstable();
-        for id in ids {
-            self.release(id, None, Loss::Closed, now, store);
-        }
-    }
 }
 
 /// The delay before a failed extension is tried again: a fraction of the node timeout, so that
 /// several tries fit into what is left, and never all clients at once.
 fn retry_pause(timing: &Timing, chance: u64) -> Duration {
     let whole = timing.node_timeout() / 2;
-    whole / 2 + crate::quorum::backoff::part(whole / 2, chance)
+    whole / 2 + part(whole / 2, chance)
 }

@@ -8,10 +8,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::warn;
 
-use crate::client::Client;
 use crate::config::ConfigError;
-use crate::engine::{Command, Handle};
-use crate::error::{AcquireError, Attempt, Headline, Printable, RunError};
+use crate::engine::{Command, Core, Handle};
+use crate::error::{AcquireError, Attempt, Headline, Loss, Printable, Released, RunError};
 use crate::guard::{Guard, Held};
 use crate::key;
 use crate::queue::{Spec, WaiterId};
@@ -36,7 +35,7 @@ use crate::quorum::Wait;
 /// ```
 #[derive(Clone)]
 pub struct Lock {
-    client: Client,
+    core: Arc<Core>,
     resource: Arc<[u8]>,
     ttl: Option<Duration>,
     wait: Option<Wait>,
@@ -47,9 +46,9 @@ pub struct Lock {
 }
 
 impl Lock {
-    pub(crate) fn new(client: Client, resource: &[u8]) -> Self {
+    pub(crate) fn new(core: Arc<Core>, resource: &[u8]) -> Self {
         Lock {
-            client,
+            core,
             resource: Arc::from(resource),
             ttl: None,
             wait: None,
@@ -199,8 +198,8 @@ impl Lock {
             return Err(RunError::Lost { loss, output });
         }
         match guard.release().await {
-            Ok(crate::Released::InTime) => {}
-            Ok(crate::Released::AlreadyLost(loss)) => return Err(RunError::Lost { loss, output }),
+            Ok(Released::InTime) => {}
+            Ok(Released::AlreadyLost(loss)) => return Err(RunError::Lost { loss, output }),
             Err(error) => {
                 warn!(resource = %Printable(&self.resource), %error, "released without a quorum");
             }
@@ -210,7 +209,7 @@ impl Lock {
             Some(Err(error)) => Err(RunError::Work(error)),
             // Without an output there was a loss.
             None => Err(RunError::Lost {
-                loss: crate::Loss::Expired,
+                loss: Loss::Expired,
                 output: None,
             }),
         }
@@ -224,7 +223,7 @@ impl Lock {
         let spec = cache
             .get_or_init(|| self.spec(wait).map(Arc::new))
             .clone()?;
-        let handle = self.client.engine()?;
+        let handle = self.core.engine()?;
         let (reply, outcome) = oneshot::channel();
         let id = handle.new_waiter();
         let sent = handle.send(Command::Acquire {
@@ -239,7 +238,7 @@ impl Lock {
         let mut waiting = Waiting(Some((handle, id)));
         let claim = outcome.await.map_err(|_| AcquireError::Closed)?;
         waiting.0 = None;
-        let guard = Guard::new(Arc::clone(self.client.settings()), claim?);
+        let guard = Guard::new(Arc::clone(self.core.settings()), claim?);
         if guard.is_held() {
             return Ok(guard);
         }
@@ -257,7 +256,7 @@ impl Lock {
 
     /// Checks this lock's settings against each other.
     fn spec(&self, wait: Option<Wait>) -> Result<Spec, ConfigError> {
-        let settings = self.client.settings();
+        let settings = self.core.settings();
         let length = self.resource.len();
         if !(1..=key::LONGEST_RESOURCE).contains(&length) {
             return Err(ConfigError::new(

@@ -15,8 +15,13 @@ use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::coordinator::{AttemptId, LeaseStore, Timers};
-use crate::error::{AcquireError, Attempt, Headline, NodeVote};
-use crate::quorum::{Acquisition, Next, Quorum, Retry, Shortfall, Timing, Wait};
+use crate::error::AcquireError;
+use crate::quorum::{Acquisition, Next, Retry, Timing, Wait};
+
+mod failure;
+
+pub(crate) use failure::Failure;
+use failure::Seen;
 
 /// Everything about a lock that does not change while it is used.
 #[derive(Debug)]
@@ -224,7 +229,12 @@ impl<R> Queue<R> {
             Next::GiveUp => {
                 let waiter = self.leave(id)?;
                 self.wake_first(&waiter.spec.key, failure.held_here, now, store);
-                let error = give_up(&waiter, failure, now);
+                let seen = Seen {
+                    resource: &waiter.spec.resource,
+                    rounds: waiter.acquisition.rounds(),
+                    waited: now.since(waiter.entered),
+                };
+                let error = failure.into_error(seen);
                 Some(Unserved {
                     reply: waiter.reply,
                     error,
@@ -295,39 +305,5 @@ impl<R> Queue<R> {
         } else {
             self.ask(first, now, store);
         }
-    }
-}
-
-/// A failed round, as the queue needs to know it.
-pub(crate) struct Failure {
-    pub(crate) why: Shortfall,
-    pub(crate) votes: Vec<NodeVote>,
-    pub(crate) quorum: Quorum,
-    pub(crate) held_here: bool,
-    /// One uniform draw over all of `u64`.
-    pub(crate) chance: u64,
-}
-
-fn give_up<R>(waiter: &Waiter<R>, failure: Failure, now: Instant) -> AcquireError {
-    let headline = match failure.why {
-        Shortfall::Contended => Headline::Contended,
-        Shortfall::Unavailable => Headline::Unavailable,
-        Shortfall::Rejected => Headline::Rejected,
-        Shortfall::TooSlow => Headline::TooSlow,
-    };
-    let attempt = Box::new(Attempt {
-        headline,
-        resource: Arc::clone(&waiter.spec.resource),
-        votes: failure.votes,
-        needed: failure.quorum.needed(),
-        rounds: waiter.acquisition.rounds(),
-        waited: now.since(waiter.entered),
-        held_here: failure.held_here,
-    });
-    match failure.why {
-        Shortfall::Contended => AcquireError::Contended(attempt),
-        Shortfall::Unavailable => AcquireError::Unavailable(attempt),
-        Shortfall::Rejected => AcquireError::Rejected(attempt),
-        Shortfall::TooSlow => AcquireError::TooSlow(attempt),
     }
 }

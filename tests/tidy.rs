@@ -33,6 +33,7 @@ const RANKS: &[(&str, u32)] = &[
     ("coordinator", 8),
     ("error", 9),
     ("config", 10),
+    ("key", 11),
     ("quorum", 11),
     ("node", 11),
     ("clock", 12),

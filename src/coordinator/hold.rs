@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::{Coordinator, Extended, Extending, LeaseId, Outcome, Pending, Releasing};
+use super::{Coordinator, Extending, LeaseId, Outcome, Pending, Releasing};
 use crate::clock::Instant;
 use crate::node::{Ask, AskId, NOBODY, Order, Reply};
-use crate::quorum::{Extension, NodeSet, Renewal, Timing};
+use crate::quorum::{Extension, NodeSet, Outcome as Extended, Renewal, Timing};
 
 impl Coordinator {
     pub(super) fn begin_extension(

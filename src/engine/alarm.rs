@@ -114,7 +114,11 @@ mod linux {
 
     pub(super) fn create() -> io::Result<AsyncFd<OwnedFd>> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        AsyncFd::new(timerfd_create(TimerfdClockId::Boottime, flags)?)
+        let timer = timerfd_create(TimerfdClockId::Boottime, flags)?;
+        // Deprecated for types that may close their descriptor while it is polled. An `OwnedFd`
+        // does not; its successor is `unsafe`, which this crate forbids.
+        #[allow(deprecated)]
+        AsyncFd::new(timer)
     }
 
     pub(super) fn set(timer: &AsyncFd<OwnedFd>, moment: Instant) -> io::Result<()> {

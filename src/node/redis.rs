@@ -12,24 +12,22 @@
 //! ours, since its own would re-order, re-send and hide restarts.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::future::LocalBoxFuture;
-use futures::stream::FuturesOrdered;
-use redis::aio::MultiplexedConnection;
-use redis::{Pipeline, RedisResult, Value};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::connect::{Target, Wire, connect, redis_fault};
-use super::lane::{Admission, Entry, Lane, Link, Work};
-use super::wire::{self, Answer, Spelled};
+use super::lane::{Admission, Lane, Link};
+use super::wire;
 use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
 use crate::clock::{Clock, Instant};
+
+mod session;
+
+use session::serve;
 
 /// How a node is treated.
 #[derive(Clone, Debug)]
@@ -54,10 +52,6 @@ impl Manners {
         self.patience.saturating_mul(2).max(Duration::from_secs(2))
     }
 }
-
-/// The most pipelines on their way at once. Below the 50 places of redis-rs's own queue, so that
-/// none ever waits for a place there and is overtaken.
-const WINDOW: usize = 32;
 
 /// The handle of a server: submits, and ends the supervisor when it is dropped.
 pub(crate) struct RedisNode {
@@ -219,183 +213,5 @@ async fn open(shared: &Shared) -> Result<(Wire, Life), Fault> {
             let detail = format!("no connection within {} ms", limit.as_millis());
             Err(Fault::new(FaultKind::Timeout, detail))
         }
-    }
-}
-
-/// What a pipeline on its way was for.
-enum Flight {
-    /// So many entries of the lane, and whether the marker was read behind them.
-    Batch {
-        entries: usize,
-        marker: bool,
-    },
-    Introduction,
-}
-
-type Flights = FuturesOrdered<LocalBoxFuture<'static, (Flight, RedisResult<Vec<Value>>)>>;
-
-/// One connection's life.
-struct Session<'a> {
-    shared: &'a Shared,
-    connection: MultiplexedConnection,
-    flights: Flights,
-    spelled: Spelled,
-    marker: u64,
-    /// The node's life is being read again.
-    meeting: bool,
-}
-
-/// Serves requests until the connection ends, and says why it did.
-async fn serve(shared: &Shared, wire: Wire, life: Life) -> Fault {
-    let mut driver = wire.driver;
-    let mut session = Session {
-        shared,
-        connection: wire.connection,
-        flights: Flights::new(),
-        spelled: Spelled::default(),
-        marker: life.marker,
-        meeting: false,
-    };
-    shared.tell(Event::Met(life));
-    shared.lane.borrow_mut().repaired(shared.clock.now());
-    let give_up = shared.manners.give_up();
-    let mut check = interval(give_up / 4);
-    check.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        session.send();
-        tokio::select! {
-            biased;
-            Some((flight, values)) = session.flights.next() => {
-                if let Err(fault) = session.landed(flight, values) {
-                    return fault;
-                }
-            }
-            () = &mut driver => {
-                let detail = "the server closed the connection";
-                return Fault::new(FaultKind::ConnectionLost, detail);
-            }
-            () = shared.wake.notified() => {}
-            _ = check.tick(), if !session.flights.is_empty() => {
-                let silence = shared.lane.borrow().silence(shared.clock.now());
-                if let Some(silence) = silence.filter(|&time| time >= give_up) {
-                    let detail = format!("no answer for {} ms", silence.as_millis());
-                    return Fault::new(FaultKind::Timeout, detail);
-                }
-            }
-        }
-    }
-}
-
-impl Session<'_> {
-    /// Puts all that waits on its way, a pipeline for each batch.
-    fn send(&mut self) {
-        let mut lane = self.shared.lane.borrow_mut();
-        while self.flights.len() < WINDOW && lane.is_waiting() {
-            let batch = lane.next_batch(self.shared.clock.now());
-            let mut pipeline = Pipeline::with_capacity(batch.len() + 1);
-            let grant = |entry: &Entry| matches!(entry.work, Work::Ask(Ask::Grant { .. }));
-            let marker = batch.iter().any(grant);
-            let mut replies = usize::from(marker);
-            for entry in &batch {
-                wire::encode(entry, &mut self.spelled, &mut pipeline);
-                replies += if entry.work == Work::Inspect { 2 } else { 1 };
-            }
-            if marker {
-                // Read behind the grants: data lost before one of them shows here.
-                pipeline.cmd("GET").arg(&self.shared.manners.marker_key);
-            }
-            let entries = batch.len();
-            self.launch(Flight::Batch { entries, marker }, pipeline, replies);
-        }
-    }
-
-    fn launch(&mut self, flight: Flight, pipeline: Pipeline, replies: usize) {
-        let mut connection = self.connection.clone();
-        self.flights.push_back(Box::pin(async move {
-            let values = connection.send_packed_commands(&pipeline, 0, replies);
-            (flight, values.await)
-        }));
-    }
-
-    /// A pipeline is answered.
-    ///
-    /// # Errors
-    /// The connection is of no use any more.
-    fn landed(&mut self, flight: Flight, values: RedisResult<Vec<Value>>) -> Result<(), Fault> {
-        let mut values = VecDeque::from(values.map_err(|error| redis_fault(&error))?);
-        match flight {
-            Flight::Introduction => {
-                let life = wire::introduced(values.make_contiguous())?;
-                self.marker = life.marker;
-                self.meeting = false;
-                self.shared.tell(Event::Met(life));
-                Ok(())
-            }
-            Flight::Batch { entries, marker } => {
-                if marker && let Some(value) = values.pop_back() {
-                    self.check_marker(&value)?;
-                }
-                self.answers(entries, values.into_iter())
-            }
-        }
-    }
-
-    /// Another marker than at the introduction, or none: the node has lost its data since.
-    fn check_marker(&mut self, value: &Value) -> Result<(), Fault> {
-        let same = wire::millis(value).is_ok_and(|marker| marker == self.marker);
-        let told = matches!(value, Value::Nil | Value::BulkString(_));
-        if same || !told {
-            return Ok(());
-        }
-        self.shared.tell(Event::Wiped);
-        if !std::mem::replace(&mut self.meeting, true) {
-            let introduction = wire::introduction(&self.shared.manners.marker_key);
-            self.launch(Flight::Introduction, introduction, 2);
-        }
-        Ok(())
-    }
-
-    fn answers(
-        &mut self,
-        entries: usize,
-        mut values: impl Iterator<Item = Value>,
-    ) -> Result<(), Fault> {
-        let mut verdict = Ok(());
-        for _ in 0..entries {
-            let Some(entry) = self.shared.lane.borrow_mut().answered() else {
-                break;
-            };
-            let id = entry.id;
-            let reply = match wire::decode(&entry, &mut values) {
-                Answer::Reply(reply) => reply,
-                Answer::Inspect => match self.again(entry, Work::Inspect, false) {
-                    true => continue,
-                    false => Reply::Held { left: None },
-                },
-                Answer::SpellOut if !entry.spelled_out => {
-                    let work = entry.work;
-                    match self.again(entry, work, true) {
-                        true => continue,
-                        false => Reply::Failed(FaultKind::ServerError.into()),
-                    }
-                }
-                Answer::SpellOut => Reply::Failed(FaultKind::Protocol.into()),
-            };
-            if let Reply::Failed(fault) = &reply
-                && matches!(fault.kind(), FaultKind::Protocol | FaultKind::ReadOnly)
-            {
-                // In doubt, a new connection: to the same server, or to the new master.
-                verdict = Err(fault.clone());
-            }
-            self.shared.answer(id, reply);
-        }
-        verdict
-    }
-
-    fn again(&self, entry: Entry, work: Work, spelled_out: bool) -> bool {
-        self.shared
-            .lane
-            .borrow_mut()
-            .again(entry, work, spelled_out)
     }
 }

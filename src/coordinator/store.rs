@@ -1,0 +1,67 @@
+//! The seam below keeper and queue: a place that grants leases, whatever it is made of.
+
+use std::sync::Arc;
+
+use crate::clock::Instant;
+use crate::error::NodeVote;
+use crate::quorum::{Outcome as Extended, Shortfall, Timing};
+
+/// Names one round of one acquisition. Chosen by whoever asks.
+pub(crate) type AttemptId = u64;
+
+/// Names a lease that was granted.
+pub(crate) type LeaseId = u64;
+
+/// A place that grants leases. The coordinator of Redlock is the first of its kind.
+pub(crate) trait LeaseStore {
+    /// Begins one round for the lock at `key`.
+    fn acquire(&mut self, now: Instant, attempt: AttemptId, key: &Arc<[u8]>, timing: &Timing);
+    /// Nobody waits for the round any more: what it has set is taken back.
+    fn abandon(&mut self, now: Instant, attempt: AttemptId);
+    /// Begins one extension of a lease that is valid until `present`.
+    fn extend(&mut self, now: Instant, lease: LeaseId, timing: &Timing, present: Instant);
+    /// Gives the lease up everywhere. Nothing is sent for it afterwards.
+    fn release(&mut self, now: Instant, lease: LeaseId, timing: &Timing);
+    /// The next thing that has come to an end.
+    fn outcome(&mut self) -> Option<Outcome>;
+    /// When [`LeaseStore::turn`] must be called at the latest.
+    fn next_timeout(&self) -> Option<Instant>;
+    /// Takes in what has arrived and what is due.
+    fn turn(&mut self, now: Instant);
+    /// Sends what was asked for since the last time, in one piece for each node.
+    fn flush(&mut self);
+    /// Whether every release has been answered, or is owed by a node that is down.
+    fn is_quiet(&self) -> bool;
+}
+
+/// What has come to an end.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The round has a quorum: the lease is held until `deadline`.
+    Acquired {
+        attempt: AttemptId,
+        lease: LeaseId,
+        timing: Timing,
+        started: Instant,
+        deadline: Instant,
+    },
+    /// The round has failed, and is being rolled back.
+    Failed {
+        attempt: AttemptId,
+        why: Shortfall,
+        votes: Vec<NodeVote>,
+    },
+    /// The extension that began at `started` is decided. Never [`Extended::Held`].
+    Extended {
+        lease: LeaseId,
+        started: Instant,
+        outcome: Extended,
+    },
+    /// The release is answered by a quorum, or cannot be any more.
+    Released {
+        lease: LeaseId,
+        confirmed: usize,
+        /// On how many nodes nothing of ours was there.
+        absent: usize,
+    },
+}

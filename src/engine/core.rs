@@ -1,0 +1,102 @@
+//! What all clones of a client share: the settings, and the engine once it runs.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::{Handle, Setup, start};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::coordinator::Rules;
+use crate::error::AcquireError;
+use crate::node::{Inbox, Node};
+
+/// Makes the nodes of one engine, on its thread.
+pub(crate) type MakeNodes = dyn Fn(Inbox, Clock) -> Vec<Box<dyn Node>> + Send + Sync;
+
+/// Where the nodes come from, and by which clock they live.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) clock: Clock,
+    pub(crate) nodes: Arc<MakeNodes>,
+}
+
+/// The shared part of a client.
+pub(crate) struct Core {
+    settings: Arc<Settings>,
+    source: Source,
+    engine: Mutex<Option<Handle>>,
+    closed: AtomicBool,
+}
+
+impl Core {
+    pub(crate) fn new(settings: Settings, source: Source) -> Self {
+        Core {
+            settings: Arc::new(settings),
+            source,
+            engine: Mutex::new(None),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    /// The engine, started if this process has none yet: at the first lock, after a fork, and if
+    /// its thread has died.
+    pub(crate) fn engine(&self) -> Result<Handle, AcquireError> {
+        if self.is_closed() {
+            return Err(AcquireError::Closed);
+        }
+        let mut slot = self.slot();
+        if let Some(handle) = &*slot
+            && handle.is_of_this_process()
+            && !handle.is_closed()
+        {
+            return Ok(handle.clone());
+        }
+        let handle = self
+            .start()
+            .map_err(|error| AcquireError::Thread(Arc::new(error)))?;
+        Ok(slot.insert(handle).clone())
+    }
+
+    /// No engine from now on. The one that runs is returned, to be told.
+    pub(crate) fn close(&self) -> Option<Handle> {
+        self.closed.store(true, Ordering::SeqCst);
+        self.slot().take()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Handle>> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self) -> io::Result<Handle> {
+        let settings = &self.settings;
+        let node_timeout = settings.timing(None).map(|timing| timing.node_timeout());
+        let node_timeout = node_timeout.unwrap_or(Duration::ZERO);
+        let nodes = Arc::clone(&self.source.nodes);
+        start(Setup {
+            clock: self.source.clock.clone(),
+            rules: Rules {
+                guard: settings.guard_mode(),
+                restart_delay: settings.restart_delay,
+            },
+            nodes: Box::new(move |inbox, clock| nodes(inbox, clock)),
+            drain: node_timeout.saturating_mul(2).max(Duration::from_secs(1)),
+        })
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! The callers' end of an engine: commands, the handle that sends them, and the claim on a lease.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::coordinator::LeaseId;
+use crate::error::{AcquireError, Loss};
+use crate::keeper::{Cell, ExtendReply, ReleaseReply};
+use crate::queue::{Spec, WaiterId};
+use crate::quorum::Timing;
+
+/// Where the outcome of an acquisition goes. The claim inside it releases the lease when it is
+/// dropped, so that an outcome which nobody takes out is not lost.
+pub(crate) type AcquireReply = oneshot::Sender<Result<Claim, AcquireError>>;
+
+/// What callers ask of the engine.
+pub(crate) enum Command {
+    Acquire {
+        id: WaiterId,
+        spec: Arc<Spec>,
+        handle: Handle,
+        reply: AcquireReply,
+    },
+    Cancel {
+        id: WaiterId,
+    },
+    Extend {
+        lease: LeaseId,
+        timing: Option<Timing>,
+        reply: ExtendReply,
+    },
+    Release {
+        lease: LeaseId,
+        reply: Option<ReleaseReply>,
+    },
+    /// Release everything, refuse what comes, and end. The reply is the number of releases that
+    /// were not confirmed in time.
+    Close {
+        reply: oneshot::Sender<usize>,
+    },
+}
+
+/// The callers' end of an engine.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    commands: mpsc::UnboundedSender<Command>,
+    waiters: Arc<AtomicU64>,
+    process: u32,
+}
+
+impl Handle {
+    pub(crate) fn new(commands: mpsc::UnboundedSender<Command>) -> Self {
+        Handle {
+            commands,
+            waiters: Arc::new(AtomicU64::new(1)),
+            process: std::process::id(),
+        }
+    }
+
+    /// A fresh name for an acquisition.
+    pub(crate) fn new_waiter(&self) -> WaiterId {
+        self.waiters.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// `false` when the engine has ended, or lives in another process: a fork has no threads but
+    /// the one that forked.
+    pub(crate) fn send(&self, command: Command) -> bool {
+        self.is_of_this_process() && self.commands.send(command).is_ok()
+    }
+
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.commands.is_closed()
+    }
+}
+
+/// A granted lease on its way to its holder. Dropping it lets the lease go.
+#[must_use]
+pub(crate) struct Claim {
+    pub(crate) lease: LeaseId,
+    pub(crate) cell: Arc<Cell>,
+    pub(crate) spec: Arc<Spec>,
+    pub(super) handle: Handle,
+    pub(super) kept: bool,
+}
+
+impl Claim {
+    /// Asks the engine for something about this lease. `false` when there is no engine any more.
+    pub(crate) fn send(&self, command: Command) -> bool {
+        self.handle.send(command)
+    }
+
+    /// Lets the lease go, and says how that went on `reply`. `false` when nobody will.
+    pub(crate) fn release(mut self, reply: ReleaseReply) -> bool {
+        self.kept = true;
+        self.handle.send(Command::Release {
+            lease: self.lease,
+            reply: Some(reply),
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // In a forked child the lease is the parent's.
+        if !self.kept && self.handle.is_of_this_process() {
+            self.cell.end(Loss::Released);
+            self.handle.send(Command::Release {
+                lease: self.lease,
+                reply: None,
+            });
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Letting go: the keeper's part in a release (P6).
+
+use std::sync::Arc;
+
+use super::{Freed, Keeper, ReleaseReply};
+use crate::clock::Instant;
+use crate::coordinator::{LeaseId, LeaseStore};
+use crate::error::{ExtendError, Loss, ReleaseError, Released};
+
+/// Somebody waits to hear how the release went.
+pub(super) struct Releasing {
+    reply: ReleaseReply,
+    valid: bool,
+}
+
+impl Keeper {
+    /// The holder lets go. `reply` hears how it went; without one nobody waits for it.
+    pub(crate) fn release(
+        &mut self,
+        id: LeaseId,
+        reply: Option<ReleaseReply>,
+        why: Loss,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Freed> {
+        // One that was lost has been released already, and its guard knows why it was lost.
+        let record = self.remove(id)?;
+        let valid = record.cell.valid_until().is_some() && now < record.lease.deadline();
+        record.cell.end(if valid { why } else { Loss::Expired });
+        for hand in record.by_hand {
+            let _ = hand.reply.send(Err(ExtendError::Lost(why)));
+        }
+        if let Some(reply) = reply {
+            self.releases.insert(id, Releasing { reply, valid });
+        }
+        store.release(now, id, &record.spec.timing);
+        Some(Freed(Arc::clone(&record.spec.key)))
+    }
+
+    /// A release has been answered by `confirmed` nodes; on `absent` of them nothing was ours.
+    pub(crate) fn released(&mut self, id: LeaseId, confirmed: usize, absent: usize) {
+        let Some(Releasing { reply, valid }) = self.releases.remove(&id) else {
+            return;
+        };
+        let outcome = if !valid {
+            Ok(Released::AlreadyLost(Loss::Expired))
+        } else if absent > self.quorum.spare() {
+            Ok(Released::AlreadyLost(Loss::Deleted))
+        } else if confirmed >= self.quorum.needed() {
+            Ok(Released::InTime)
+        } else {
+            Err(ReleaseError::Unconfirmed {
+                confirmed,
+                needed: self.quorum.needed(),
+                nodes: self.quorum.nodes(),
+            })
+        };
+        let _ = reply.send(outcome);
+    }
+
+    /// Lets go of everything: the client is closed, or nobody is left to hold.
+    pub(crate) fn release_all(&mut self, now: Instant, store: &mut dyn LeaseStore) {
+        let mut ids: Vec<LeaseId> = self.records.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            self.release(id, None, Loss::Closed, now, store);
+        }
+    }
+}
