@@ -6,9 +6,8 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-use socket2::SockRef;
-
 use super::link::{Faults, TrapKind};
+use super::ports::reset;
 use super::resp::FrameCount;
 
 const CONNECT_LIMIT: Duration = Duration::from_millis(500);
@@ -211,7 +210,7 @@ impl Link {
 
     /// Ends both sides at once; the client's with RST.
     pub(super) fn reset(&self) {
-        let _ = SockRef::from(&self.client).set_linger(Some(Duration::ZERO));
+        reset(&self.client);
     }
 
     /// The sockets to poll, with the events that matter now.

@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::lane::{Fate, Link};
-use super::ports::ReservedPort;
+use super::ports::{ReservedPort, stop_listening};
 use super::proxy::Counts;
 
 /// Without any event the loop still looks round this often.
@@ -120,6 +120,7 @@ impl Engine {
                 });
             self.counts.open.store(self.links.len(), Ordering::Relaxed);
         }
+        self.close_listener();
     }
 
     fn wait(&self) {
@@ -173,7 +174,7 @@ impl Engine {
                 Order::CloseListener => {
                     // The kernel would reset those that it has accepted and we have not.
                     self.accept();
-                    self.listener = None;
+                    self.close_listener();
                 }
                 Order::OpenListener => self.reopen(),
                 Order::Reset => {
@@ -193,6 +194,12 @@ impl Engine {
         if self.listener.is_none() {
             self.open_listener()
                 .expect("a reserved port can be listened on again");
+        }
+    }
+
+    fn close_listener(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            stop_listening(&listener);
         }
     }
 

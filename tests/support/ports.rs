@@ -1,9 +1,14 @@
-//! Ports that stay ours for as long as the reservation lives.
+//! Ports that stay ours, and sockets that end at once.
+//!
+//! Closing is not enough to end a socket: while another thread starts a child, the child holds a
+//! copy of every socket from its fork to its exec, and the connection or the listener lives on.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::mem::size_of;
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 /// A loopback port held by a socket that is bound but never listens.
 ///
@@ -54,4 +59,21 @@ fn reusable(port: u16) -> io::Result<Socket> {
     socket.set_reuse_address(true)?;
     socket.bind(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into())?;
     Ok(socket)
+}
+
+/// From here on the port refuses, whoever else holds a copy of the listener.
+pub fn stop_listening(listener: &TcpListener) {
+    let _ = SockRef::from(listener).shutdown(Shutdown::Both);
+}
+
+/// Sends RST to the peer now, whoever else holds a copy of the stream.
+pub fn reset(stream: &TcpStream) {
+    let nowhere = libc::sockaddr {
+        sa_family: libc::AF_UNSPEC as libc::sa_family_t,
+        sa_data: [0; 14],
+    };
+    let length = size_of::<libc::sockaddr>() as libc::socklen_t;
+    // SAFETY: the descriptor is open and `nowhere` outlives the call. Connecting to no address
+    // breaks the connection off.
+    unsafe { libc::connect(stream.as_raw_fd(), &nowhere, length) };
 }

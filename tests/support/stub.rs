@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use socket2::SockRef;
-
-use super::ports::ReservedPort;
+use super::ports::{ReservedPort, reset, stop_listening};
 use super::resp::parse;
 use super::stub_reply::StubReply;
 use super::tiny_redis::TinyRedis;
@@ -148,7 +146,7 @@ impl Drop for Stub {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         // Wakes the thread that accepts, and then those that read.
-        let _ = SockRef::from(&self.listener).shutdown(Shutdown::Both);
+        stop_listening(&self.listener);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -169,7 +167,6 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let (theirs, mut stream) = (Arc::clone(shared), stream);
         std::thread::spawn(move || {
             let _ = serve(&mut stream, number, &theirs);
-            // Closed with the last handle, which must be ours: only then can it end with RST.
             lock(&theirs.streams).retain(|(other, _)| *other != number);
         });
     }
@@ -228,9 +225,10 @@ fn act(stream: &mut TcpStream, reply: &StubReply) -> io::Result<bool> {
     match reply {
         StubReply::Silence => Ok(true),
         StubReply::Close => stream.shutdown(Shutdown::Both).map(|()| false),
-        StubReply::Reset => SockRef::from(&*stream)
-            .set_linger(Some(Duration::ZERO))
-            .map(|()| false),
+        StubReply::Reset => {
+            reset(stream);
+            Ok(false)
+        }
         StubReply::After(delay, reply) => {
             std::thread::sleep(*delay);
             act(stream, reply)

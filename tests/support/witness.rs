@@ -97,9 +97,9 @@ pub struct Summary {
 #[derive(Debug)]
 pub enum Violation {
     /// The second began before the first had to be done.
-    Overlap(Claim, Claim),
+    Overlap(Box<Claim>, Box<Claim>),
     /// The same token entered twice.
-    Repeated(Claim),
+    Repeated(Box<Claim>),
     /// Left or extended without having entered.
     Stray(String),
     Unreadable(io::Error),
@@ -139,7 +139,7 @@ pub fn check(path: impl AsRef<Path>) -> Result<Summary, Violation> {
                 known.insert((note.pid, note.token), claims.len());
                 claims.push(note.claim());
             }
-            ("enter", Some(_)) => return Err(Violation::Repeated(note.claim())),
+            ("enter", Some(_)) => return Err(Violation::Repeated(Box::new(note.claim()))),
             (_, None) => return Err(Violation::Stray(line.to_owned())),
             ("leave", Some(at)) => claims[*at].left = Some(note.at),
             (_, Some(at)) => {
@@ -157,7 +157,7 @@ pub fn check(path: impl AsRef<Path>) -> Result<Summary, Violation> {
     find_overlap(claims).map_or(Ok(summary), |(a, b)| Err(Violation::Overlap(a, b)))
 }
 
-fn find_overlap(mut claims: Vec<Claim>) -> Option<(Claim, Claim)> {
+fn find_overlap(mut claims: Vec<Claim>) -> Option<(Box<Claim>, Box<Claim>)> {
     // Who entered after the end of its validity has held nothing.
     claims.retain(|claim| claim.until() > claim.from);
     claims.sort_by_key(|claim| claim.from);
@@ -165,7 +165,7 @@ fn find_overlap(mut claims: Vec<Claim>) -> Option<(Claim, Claim)> {
     let pair = claims
         .windows(2)
         .find(|pair| pair[1].from < pair[0].until())?;
-    Some((pair[0].clone(), pair[1].clone()))
+    Some((Box::new(pair[0].clone()), Box::new(pair[1].clone())))
 }
 
 struct Note<'a> {
