@@ -87,11 +87,10 @@ impl Link {
         if self.deaf && self.up.ended {
             return Fate::Close;
         }
-        let fate = self.hear_client(faults, now);
-        if fate != Fate::Keep {
-            return fate;
+        let mut fate = self.hear_client(faults, now);
+        if fate == Fate::Keep {
+            fate = self.hear_server(faults, now);
         }
-        let fate = self.hear_server(faults, now);
         if fate != Fate::Keep {
             return fate;
         }
@@ -288,7 +287,7 @@ impl Lane {
     }
 }
 
-/// One read without blocking; a reset counts as an end.
+// One read without blocking; a reset counts as an end.
 fn receive(source: &mut TcpStream) -> Arrival {
     let mut chunk = [0; 64 << 10];
     match source.read(&mut chunk) {

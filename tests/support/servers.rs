@@ -120,16 +120,12 @@ impl Server {
     /// Stalls the server by SIGSTOP; returns when it stands still. Its kernel still accepts
     /// connections and bytes.
     pub fn pause(&self) {
-        let mut process = self.lock();
-        process.signal(libc::SIGSTOP, |state| matches!(state, Some('T' | 't')));
-        process.paused = true;
+        self.lock().signal(libc::SIGSTOP, true);
     }
 
     /// Lets a paused server go on.
     pub fn resume(&self) {
-        let mut process = self.lock();
-        process.signal(libc::SIGCONT, |state| !matches!(state, Some('T' | 't')));
-        process.paused = false;
+        self.lock().signal(libc::SIGCONT, false);
     }
 
     /// Kills the server by SIGKILL; afterwards its port refuses connections.
@@ -141,8 +137,7 @@ impl Server {
     pub fn stop(&self) {
         let mut process = self.lock();
         if process.paused {
-            process.signal(libc::SIGCONT, |state| !matches!(state, Some('T' | 't')));
-            process.paused = false;
+            process.signal(libc::SIGCONT, false);
         }
         if let Some(child) = &mut process.child {
             let _ = send_signal(child.id(), libc::SIGTERM);
@@ -282,16 +277,19 @@ impl Drop for Server {
 }
 
 impl Process {
-    fn signal(&mut self, signal: i32, reached: impl Fn(Option<char>) -> bool) {
+    /// Returns when the process stands still, or runs again.
+    fn signal(&mut self, signal: i32, pausing: bool) {
         let pid = self
             .child
             .as_ref()
             .map(Child::id)
             .expect("the server is not running");
-        send_signal(pid, signal)
-            .unwrap_or_else(|error| panic!("signal {signal} to {pid}: {error}"));
-        let done = eventually(SIGNAL_LIMIT, || reached(state_of(pid)));
+        send_signal(pid, signal).unwrap_or_else(|error| panic!("signal to {pid}: {error}"));
+        let done = eventually(SIGNAL_LIMIT, || {
+            matches!(state_of(pid), Some('T' | 't')) == pausing
+        });
         assert!(done, "process {pid} took no notice of signal {signal}");
+        self.paused = pausing;
     }
 
     fn kill(&mut self) {

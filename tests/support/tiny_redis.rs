@@ -22,10 +22,12 @@ type ScriptHook = Box<dyn Fn(&mut Keys, &ScriptCall) -> StubReply + Send>;
 /// Runs no Lua. EVALSHA of an unknown script answers NOSCRIPT; a script that is known (from EVAL
 /// or SCRIPT LOAD) goes to the hook of [`on_script`](TinyRedis::on_script), and without one the
 /// answer is an error. The databases of SELECT are all the same one. Nothing is ever evicted.
+#[derive(Default)]
 pub struct TinyRedis {
     inner: Mutex<Inner>,
 }
 
+#[derive(Default)]
 struct Inner {
     keys: Keys,
     facts: Facts,
@@ -43,25 +45,14 @@ struct Facts {
     role: String,
 }
 
-impl Default for TinyRedis {
+impl Default for Facts {
     fn default() -> Self {
-        let facts = Facts {
-            run_id: "5".repeat(40),
-            version: "7.0.15".into(),
+        let (run_id, version, role) = ("5".repeat(40), "7.0.15".into(), "master".into());
+        Facts {
+            run_id,
+            version,
             uptime: 1_000_000,
-            role: "master".into(),
-        };
-        let inner = Inner {
-            keys: Keys::default(),
-            facts,
-            password: None,
-            let_in: HashSet::new(),
-            refusals: HashMap::new(),
-            scripts: HashMap::new(),
-            hook: None,
-        };
-        TinyRedis {
-            inner: Mutex::new(inner),
+            role,
         }
     }
 }

@@ -200,3 +200,28 @@ fn held_requests_arrive_later_even_after_the_client_left() {
     assert!(eventually(1000 * MS, || server.probe().get("b") == Some(b"2".to_vec())));
     assert!(eventually(1000 * MS, || proxy.connections() == 1));
 }
+
+#[test]
+fn a_refusal_holds_while_other_threads_start_children() {
+    let server = Server::start();
+    let proxy = Proxy::in_front_of(server.port());
+    // A child holds copies of this process's sockets until its exec.
+    let children = std::thread::spawn(|| {
+        for _ in 0..300 {
+            let child = spawn_tied(std::process::Command::new("true"));
+            child.and_then(|mut child| child.wait()).expect("a child");
+        }
+    });
+    for _ in 0..10_000 {
+        proxy.refuse();
+        assert!(
+            Probe::connect(proxy.port()).is_err(),
+            "a closed port accepted"
+        );
+        proxy.reopen();
+        if children.is_finished() {
+            break;
+        }
+    }
+    children.join().expect("the children");
+}
