@@ -13,7 +13,7 @@ use super::resp::FrameCount;
 const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 
 /// What becomes of a connection after its turn.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(PartialEq)]
 pub(super) enum Fate {
     Keep,
     Close,
@@ -107,8 +107,7 @@ impl Link {
             return Fate::Keep;
         }
         match self.down.flush(&mut self.client, now) {
-            // The client has left, but what it sent is still to be delivered; the server's own
-            // end, which follows, closes the link.
+            // What the client sent is still to be delivered; the server's own end comes after it.
             Fate::Reset if !self.up.queue.is_empty() => Fate::Keep,
             fate => fate,
         }
@@ -287,7 +286,7 @@ impl Lane {
     }
 }
 
-// One read without blocking; a reset counts as an end.
+/// One read without blocking; a reset counts as an end.
 fn receive(source: &mut TcpStream) -> Arrival {
     let mut chunk = [0; 64 << 10];
     match source.read(&mut chunk) {

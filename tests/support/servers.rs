@@ -19,8 +19,7 @@ const SIGNAL_LIMIT: Duration = Duration::from_secs(5);
 /// Starts tried on other ports when a server ends at once.
 const PORTS_TRIED: usize = 5;
 
-/// One server process with a directory of its own. It is killed when this is dropped, and also
-/// when the test process dies in any other way.
+/// One server process with a directory of its own; killed when dropped, or with the test process.
 pub struct Server {
     options: ServerBuilder,
     port: ReservedPort,
@@ -117,8 +116,7 @@ impl Server {
             .unwrap_or_else(|error| panic!("no probe to {}: {error}", self.url()))
     }
 
-    /// Stalls the server by SIGSTOP; returns when it stands still. Its kernel still accepts
-    /// connections and bytes.
+    /// Stalls the server by SIGSTOP. Its kernel still accepts connections and bytes.
     pub fn pause(&self) {
         self.lock().signal(libc::SIGSTOP, true);
     }
@@ -196,7 +194,6 @@ impl Server {
     }
 
     fn lock(&self) -> MutexGuard<'_, Process> {
-        // A test that panicked inside must not keep the others from cleaning up.
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
