@@ -10,6 +10,7 @@
 //!   └───────────────────────────┘   Lease         when to extend, when it is lost
 //!               │                   Extension     votes → renewed, unknown, lost
 //!               │                   Roster        whose vote counts (restart, twins)
+//!               │                   Pace          did we stand still, or was a clock set?
 //!               ▼
 //!  verdicts, deadlines, what to do next
 //! ```
@@ -24,6 +25,7 @@ pub(crate) mod backoff;
 pub(crate) mod extension;
 pub(crate) mod lease;
 pub(crate) mod nodes;
+pub(crate) mod pace;
 pub(crate) mod roster;
 pub(crate) mod round;
 pub(crate) mod timing;
@@ -33,6 +35,7 @@ pub(crate) use backoff::Jitter;
 pub(crate) use extension::{Extension, Outcome, Renewal};
 pub(crate) use lease::{Cause, Lease, Step};
 pub(crate) use nodes::{NodeSet, Quorum};
+pub(crate) use pace::{Pace, Skip};
 pub(crate) use roster::{GuardMode, Reading, Roster, Standing};
 pub(crate) use round::{Round, Shortfall, Verdict, Vote};
 pub(crate) use timing::{Drift, Timing, TimingError};

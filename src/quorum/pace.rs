@@ -1,0 +1,184 @@
+//! Whether a node's clock and ours have moved alike (P5).
+//!
+//! No local clock counts the time that a virtual machine stands still, and none sees a node's
+//! clock being set. A node's own time, brought back with an answer, shows both: between two
+//! answers it cannot have moved further than from the sending of the first request to the arrival
+//! of the second answer, plus the drift allowance.
+//!
+//! ```text
+//!   us     sent ───────────────────────────────► received      at most this long
+//!   node       then ─────────────────► now                      moved this far
+//! ```
+//!
+//! If a quorum of nodes is ahead of that, it is we who stood still, and whatever we held is lost.
+//! If fewer are, their clocks were set forward: their keys may have run out early, and their
+//! votes wait as after a restart.
+
+use std::time::Duration;
+
+use super::nodes::{NodeSet, Quorum};
+use crate::clock::Instant;
+
+/// What the nodes' clocks say about ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skip {
+    /// Nothing out of the ordinary.
+    None,
+    /// We stood still.
+    Frozen,
+    /// The clocks of these nodes were set forward.
+    Stepped(NodeSet),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Baseline {
+    sent: Instant,
+    node_time: Duration,
+}
+
+/// The last known time of each node.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace {
+    quorum: Quorum,
+    baselines: Vec<Option<Baseline>>,
+}
+
+impl Pace {
+    pub(crate) fn new(quorum: Quorum) -> Self {
+        Pace {
+            quorum,
+            baselines: vec![None; quorum.nodes()],
+        }
+    }
+
+    /// `node` was asked at `sent`, and its answer with its own time arrived at `received`. Tells
+    /// whether it is ahead of what our clock allows; the answer is the next baseline either way.
+    pub(crate) fn is_ahead(
+        &mut self,
+        node: usize,
+        node_time: Duration,
+        sent: Instant,
+        received: Instant,
+        allowance: Duration,
+    ) -> bool {
+        let Some(slot) = self.baselines.get_mut(node) else {
+            return false;
+        };
+        // Requests of several leases overlap: the later one is the better baseline.
+        if slot.is_some_and(|before| before.sent > sent) {
+            return false;
+        }
+        let before = slot.replace(Baseline { sent, node_time });
+        before.is_some_and(|before| {
+            let moved = node_time.saturating_sub(before.node_time);
+            moved > received.since(before.sent).saturating_add(allowance)
+        })
+    }
+
+    /// Another server, or another clock, answers there now.
+    pub(crate) fn forget(&mut self, node: usize) {
+        if let Some(slot) = self.baselines.get_mut(node) {
+            *slot = None;
+        }
+    }
+
+    /// What it means that the nodes in `ahead` are ahead.
+    pub(crate) fn judge(&self, ahead: NodeSet) -> Skip {
+        if ahead.is_empty() {
+            Skip::None
+        } else if self.quorum.reached_by(ahead) {
+            Skip::Frozen
+        } else {
+            Skip::Stepped(ahead)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    fn pace() -> Pace {
+        Pace::new(Quorum::of(3))
+    }
+
+    #[test]
+    fn a_clock_that_keeps_pace_is_not_ahead() {
+        let mut pace = pace();
+        assert!(!pace.is_ahead(0, ms(5000), at(100), at(110), ms(5)));
+        assert!(!pace.is_ahead(0, ms(6000), at(1100), at(1110), ms(5)));
+    }
+
+    #[test]
+    fn a_standstill_of_ours_shows_as_a_node_that_is_ahead() {
+        let mut pace = pace();
+        pace.is_ahead(0, ms(5000), at(100), at(110), ms(5));
+        // From 100 to 210 are 110 ms here, and 2 s there.
+        assert!(pace.is_ahead(0, ms(7000), at(200), at(210), ms(5)));
+        // The jump is the new baseline, and is told once.
+        assert!(!pace.is_ahead(0, ms(7100), at(300), at(310), ms(5)));
+    }
+
+    #[test]
+    fn the_round_trip_and_the_allowance_are_no_jump() {
+        let mut pace = pace();
+        pace.is_ahead(0, ms(5000), at(100), at(190), ms(5));
+        assert!(!pace.is_ahead(0, ms(5115), at(200), at(210), ms(5)));
+        let mut pace = self::pace();
+        pace.is_ahead(0, ms(5000), at(100), at(190), ms(5));
+        assert!(pace.is_ahead(0, ms(5116), at(200), at(210), ms(5)));
+    }
+
+    #[test]
+    fn a_quorum_that_is_ahead_means_that_we_stood_still() {
+        let pace = pace();
+        let mut ahead = NodeSet::EMPTY;
+        assert_eq!(pace.judge(ahead), Skip::None);
+        ahead.insert(2);
+        assert_eq!(pace.judge(ahead), Skip::Stepped(ahead));
+        ahead.insert(0);
+        assert_eq!(pace.judge(ahead), Skip::Frozen);
+    }
+
+    #[test]
+    fn an_overlapping_older_answer_is_no_baseline() {
+        let mut pace = pace();
+        pace.is_ahead(0, ms(7000), at(2000), at(2010), ms(5));
+        assert!(!pace.is_ahead(0, ms(9000), at(1000), at(4000), ms(5)));
+        assert!(!pace.is_ahead(0, ms(9000), at(4000), at(4010), ms(5)));
+    }
+
+    #[test]
+    fn a_clock_set_back_is_not_ahead() {
+        let mut pace = pace();
+        pace.is_ahead(0, ms(7000), at(100), at(110), ms(5));
+        assert!(!pace.is_ahead(0, ms(1000), at(200), at(210), ms(5)));
+    }
+
+    proptest! {
+        /// Whatever the latencies: clocks that run alike are never called ahead.
+        #[test]
+        fn clocks_that_run_alike_never_raise_an_alarm(
+            trips in prop::collection::vec((0u64..500, 0u64..200, 0u64..200), 2..40),
+        ) {
+            let mut pace = pace();
+            let mut now = 1000;
+            for (pause, there, back) in trips {
+                now += pause;
+                let (sent, seen, received) = (now, now + there, now + there + back);
+                let ahead = pace.is_ahead(0, ms(90_000 + seen), at(sent), at(received), ms(0));
+                prop_assert!(!ahead);
+                now = received;
+            }
+        }
+    }
+}
