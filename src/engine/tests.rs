@@ -1,12 +1,14 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
-use crate::coordinator::AttemptId;
+use crate::coordinator::{AttemptId, Secret};
+use crate::queue::Spec;
 use crate::quorum::{Drift, Jitter, Retry, Timing, Wait};
 
 /// A store in which every round fails as soon as it begins: all nodes are down.
@@ -22,6 +24,10 @@ impl LeaseStore for Down {
             why: Shortfall::Unavailable,
             votes: Vec::new(),
         });
+    }
+    fn adopt(&mut self, _: Instant, _: AttemptId, _: &Arc<[u8]>, _: Secret, _: &Timing) {}
+    fn forget(&mut self, _: LeaseId) -> Option<Secret> {
+        None
     }
     fn abandon(&mut self, _: Instant, _: AttemptId) {}
     fn extend(&mut self, _: Instant, _: LeaseId, _: &Timing, _: Instant) {}
@@ -77,6 +83,7 @@ fn a_round_that_fails_at_once_is_dealt_with_in_the_same_turn() {
     let acquire = Command::Acquire {
         id: 1,
         spec: spec(2),
+        adopts: None,
         handle: Handle::new(commands),
         reply,
     };
