@@ -284,3 +284,52 @@ proptest::proptest! {
         }
     }
 }
+
+const EXAMPLE: &str = include_str!("../../../quorumlock.example.toml");
+
+/// With the names of the nodes out of the way.
+fn printed(config: &Config) -> String {
+    let mut settings = config.check().unwrap();
+    settings.nodes.clear();
+    settings.origins = Default::default();
+    format!("{settings:?}")
+}
+
+#[test]
+fn the_example_shows_the_defaults() {
+    let example = Config::from_toml(EXAMPLE).unwrap();
+    assert_eq!(example.check().unwrap().nodes.len(), 5);
+    let defaults = Config::new(["redis://a"]);
+    assert_eq!(printed(&example), printed(&defaults));
+}
+
+#[test]
+fn what_the_example_leaves_out_is_what_would_follow() {
+    let mut text = EXAMPLE.to_owned();
+    for key in ["node_timeout", "extend_every", "restart_delay"] {
+        assert!(text.contains(&format!("\n# {key} = ")), "{key}");
+        text = text.replace(&format!("\n# {key} = "), &format!("\n{key} = "));
+    }
+    let explicit = Config::from_toml(&text).unwrap().check().unwrap();
+    let derived = Config::from_toml(EXAMPLE).unwrap().check().unwrap();
+    assert_eq!(explicit.restart_delay, derived.restart_delay);
+    assert_eq!(
+        explicit.timing(None).unwrap(),
+        derived.timing(None).unwrap()
+    );
+    let every = |settings: &crate::config::Settings| settings.terms(None, true).unwrap().1.unwrap();
+    assert_eq!(every(&explicit).as_millis(), every(&derived).as_millis());
+}
+
+#[test]
+fn the_example_has_every_setting() {
+    for setting in Setting::ALL {
+        let name = setting.name();
+        let key = name.rsplit('.').next().unwrap();
+        let found = EXAMPLE.lines().any(|line| {
+            line.trim_start_matches("# ")
+                .starts_with(&format!("{key} = "))
+        });
+        assert!(found, "{name}");
+    }
+}
