@@ -3,37 +3,13 @@
 use std::env;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::error::Unfit;
 use super::node::Node;
 use super::secret::{CredentialError, Credentials, Password};
 use super::url::{Place, Url};
-
-/// Where a node is to be reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    /// An IPv6 host stands without its brackets.
-    Tcp {
-        host: String,
-        port: u16,
-    },
-    Tls {
-        host: String,
-        port: u16,
-        files: TlsFiles,
-    },
-    Unix {
-        path: PathBuf,
-    },
-}
-
-/// PEM files of a TLS node. Certificate and key come together or not at all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TlsFiles {
-    pub(crate) ca: Option<PathBuf>,
-    pub(crate) certificate: Option<PathBuf>,
-    pub(crate) key: Option<PathBuf>,
-}
+use crate::node::connect::{Endpoint, Target, TlsFiles};
 
 /// A node that a client can connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +65,22 @@ impl NodeAddress {
             username: self.username.clone(),
             password: self.password.read(|name| env::var_os(name))?,
         })
+    }
+
+    /// What a connection needs to know.
+    pub(crate) fn target(&self) -> Target {
+        let address = self.clone();
+        let credentials = move || {
+            let read = address.credentials().map_err(|error| error.to_string())?;
+            let password = read.password.map(|secret| secret.reveal().to_owned());
+            Ok((read.username, password))
+        };
+        Target {
+            name: self.name.clone(),
+            endpoint: self.endpoint.clone(),
+            database: self.database,
+            credentials: Arc::new(credentials),
+        }
     }
 
     /// The same for two addresses that are plainly one server, whatever the database and the

@@ -28,10 +28,8 @@ mod value;
 use std::fmt;
 use std::time::Duration;
 
-pub(crate) use address::{Endpoint, NodeAddress, TlsFiles};
 pub use error::{ConfigError, Origin};
 pub use node::Node;
-pub(crate) use secret::{CredentialError, Credentials};
 pub(crate) use settings::Settings;
 
 use crate::quorum::{self, GuardMode, Wait};

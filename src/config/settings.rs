@@ -6,6 +6,7 @@ use super::address::NodeAddress;
 use super::duration::{self, Span, show};
 use super::error::{ConfigError, Origin};
 use super::setting::Setting;
+use crate::node::connect::Target;
 use crate::quorum::{Drift, GuardMode, Retry, Timing, TimingError, Wait};
 
 const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
@@ -132,6 +133,11 @@ impl Settings {
             .iter()
             .map(|node| node.name().to_owned())
             .collect()
+    }
+
+    /// Where the nodes are, in the order of the configuration.
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        self.nodes.iter().map(NodeAddress::target).collect()
     }
 
     fn misfit(&self, why: TimingError, ttl: Duration, origin: &Origin) -> ConfigError {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::config::{Endpoint, Jitter, Node, RestartGuard};
+use crate::config::{Jitter, Node, RestartGuard};
+use crate::node::connect::Endpoint;
 use crate::quorum;
 
 fn ms(millis: u64) -> Duration {
