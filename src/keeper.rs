@@ -247,6 +247,19 @@ impl Keeper {
         }
     }
 
+    /// Every lease is over.
+    pub(crate) fn lose_all(
+        &mut self,
+        now: Instant,
+        loss: Loss,
+        store: &mut dyn LeaseStore,
+    ) -> Vec<Freed> {
+        let mut ids: Vec<LeaseId> = self.records.keys().copied().collect();
+        ids.sort_unstable();
+        let lose = |id| self.lose(id, now, loss, store);
+        ids.into_iter().filter_map(lose).collect()
+    }
+
     /// The lease is over before its holder let go: the holder hears of it, the keys are released
     /// behind whatever was sent for them.
     fn lose(

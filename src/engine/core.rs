@@ -88,6 +88,7 @@ impl Core {
             rules: Rules {
                 guard: settings.guard_mode(),
                 restart_delay: settings.restart_delay,
+                drift: settings.drift,
             },
             nodes: Box::new(move |inbox, clock| nodes(inbox, clock)),
             drain: node_timeout.saturating_mul(2).max(Duration::from_secs(1)),

@@ -92,8 +92,12 @@ pub(crate) struct Life {
 /// What comes from a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// The answer to one request.
-    Answer { id: AskId, reply: Reply },
+    /// The answer to one request, and the node's own time where it came along (P5).
+    Answer {
+        id: AskId,
+        reply: Reply,
+        time: Option<Duration>,
+    },
     /// A new connection is ready, to a server that says this of itself. Comes before any answer
     /// over that connection.
     Met(Life),

@@ -124,7 +124,7 @@ impl Node for RedisNode {
             },
         };
         drop(lane);
-        self.shared.answer(id, reply);
+        self.shared.answer(id, reply, None);
         Ok(())
     }
 
@@ -144,9 +144,9 @@ impl Shared {
         self.inbox.push(self.index, event);
     }
 
-    fn answer(&self, id: AskId, reply: Reply) {
+    fn answer(&self, id: AskId, reply: Reply, time: Option<Duration>) {
         if id != NOBODY {
-            self.tell(Event::Answer { id, reply });
+            self.tell(Event::Answer { id, reply, time });
         }
     }
 
@@ -154,7 +154,7 @@ impl Shared {
     fn broken(&self, link: Link, fault: &Fault) {
         let ended = self.lane.borrow_mut().broken(link);
         for entry in ended {
-            self.answer(entry.id, Reply::Failed(fault.clone()));
+            self.answer(entry.id, Reply::Failed(fault.clone()), None);
         }
     }
 }
