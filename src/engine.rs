@@ -26,7 +26,7 @@ mod thread;
 
 pub(crate) use self::core::{Core, Source};
 pub(crate) use handle::{AcquireReply, Claim, Command, Handle};
-use thread::{Setup, start};
+use thread::{MakeNodes, Setup, start};
 
 /// How one waiter hears of its lock.
 struct Caller {

@@ -66,7 +66,6 @@ impl Guard {
     /// # });
     /// # }
     /// ```
-    #[must_use]
     pub fn lost(&self) -> Lost {
         Lost::new(Arc::clone(&self.claim.cell))
     }
@@ -230,7 +229,6 @@ impl Held {
     }
 
     /// As [`Guard::lost`].
-    #[must_use]
     pub fn lost(&self) -> Lost {
         Lost::new(Arc::clone(&self.cell))
     }

@@ -6,15 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Handle, Setup, start};
+use super::{Handle, MakeNodes, Setup, start};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::coordinator::Rules;
 use crate::error::AcquireError;
-use crate::node::{Inbox, Node};
-
-/// Makes the nodes of one engine, on its thread.
-pub(crate) type MakeNodes = dyn Fn(Inbox, Clock) -> Vec<Box<dyn Node>> + Send + Sync;
 
 /// Where the nodes come from, and by which clock they live.
 #[derive(Clone)]
@@ -82,7 +78,6 @@ impl Core {
         let settings = &self.settings;
         let node_timeout = settings.timing(None).map(|timing| timing.node_timeout());
         let node_timeout = node_timeout.unwrap_or(Duration::ZERO);
-        let nodes = Arc::clone(&self.source.nodes);
         start(Setup {
             clock: self.source.clock.clone(),
             rules: Rules {
@@ -90,7 +85,7 @@ impl Core {
                 restart_delay: settings.restart_delay,
                 drift: settings.drift,
             },
-            nodes: Box::new(move |inbox, clock| nodes(inbox, clock)),
+            nodes: Arc::clone(&self.source.nodes),
             drain: node_timeout.saturating_mul(2).max(Duration::from_secs(1)),
         })
     }

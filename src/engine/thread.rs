@@ -4,6 +4,7 @@
 //! blocked, is dropped, or is another one at each call. DESIGN.md has the measurement behind it.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -15,12 +16,15 @@ use crate::clock::Clock;
 use crate::coordinator::{Coordinator, Rules, Tokens};
 use crate::node::{Inbox, Node};
 
+/// Makes the nodes of one engine.
+pub(crate) type MakeNodes = dyn Fn(Inbox, Clock) -> Vec<Box<dyn Node>> + Send + Sync;
+
 /// What an engine is made of, in a form that can be sent to its thread.
 pub(crate) struct Setup {
     pub(crate) clock: Clock,
     pub(crate) rules: Rules,
     /// Makes the nodes, on the engine's thread.
-    pub(crate) nodes: Box<dyn FnOnce(Inbox, Clock) -> Vec<Box<dyn Node>> + Send>,
+    pub(crate) nodes: Arc<MakeNodes>,
     /// How long the end may wait for releases.
     pub(crate) drain: Duration,
 }

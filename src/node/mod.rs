@@ -124,9 +124,6 @@ pub(crate) trait Node {
     /// All requests of this turn are in: what waits may be sent, in one piece.
     fn flush(&mut self);
 
-    /// How many requests wait or are on their way.
-    fn backlog(&self) -> usize;
-
     /// When [`Node::turn`] must be called at the latest: for nodes without a task of their own.
     fn due(&self) -> Option<Instant> {
         None

@@ -133,10 +133,6 @@ impl Node for RedisNode {
             self.shared.wake.notify_one();
         }
     }
-
-    fn backlog(&self) -> usize {
-        self.shared.lane.borrow().backlog()
-    }
 }
 
 impl Shared {
