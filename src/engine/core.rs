@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Handle, Setup, start};
+use super::{Handle, Setup};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::coordinator::Rules;
@@ -16,11 +16,27 @@ use crate::node::{Inbox, Node};
 /// Makes the nodes of one engine, on its thread.
 pub(crate) type MakeNodes = dyn Fn(Inbox, Clock) -> Vec<Box<dyn Node>> + Send + Sync;
 
+/// Starts an engine: on a thread, or in a simulation that runs it itself.
+pub(crate) type Start = dyn Fn(Setup) -> io::Result<Handle> + Send + Sync;
+
 /// Where the nodes come from, and by which clock they live.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) clock: Clock,
     pub(crate) nodes: Arc<MakeNodes>,
+    pub(crate) start: Arc<Start>,
+}
+
+impl Source {
+    /// Nodes under an engine on a thread of its own.
+    pub(crate) fn threaded(clock: Clock, nodes: Arc<MakeNodes>) -> Self {
+        let start = Arc::new(super::start);
+        Source {
+            clock,
+            nodes,
+            start,
+        }
+    }
 }
 
 /// The shared part of a client.
@@ -83,7 +99,7 @@ impl Core {
         let node_timeout = settings.timing(None).map(|timing| timing.node_timeout());
         let node_timeout = node_timeout.unwrap_or(Duration::ZERO);
         let nodes = Arc::clone(&self.source.nodes);
-        start(Setup {
+        (self.source.start)(Setup {
             clock: self.source.clock.clone(),
             rules: Rules {
                 guard: settings.guard_mode(),

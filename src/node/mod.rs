@@ -13,6 +13,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -136,7 +137,7 @@ pub(crate) trait Node {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
     events: Rc<RefCell<VecDeque<(usize, Event)>>>,
-    arrived: Rc<Notify>,
+    arrived: Arc<Notify>,
 }
 
 impl Inbox {
@@ -147,6 +148,18 @@ impl Inbox {
 
     pub(crate) fn pop(&self) -> Option<(usize, Event)> {
         self.events.borrow_mut().pop_front()
+    }
+
+    /// What wakes the engine, for a node whose events come from another thread.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn bell(&self) -> Arc<Notify> {
+        Arc::clone(&self.arrived)
+    }
+
+    /// Whether anything waits to be taken out.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.borrow().is_empty()
     }
 
     /// Ends when something has arrived since the last time it ended.
