@@ -19,9 +19,11 @@ mod lock;
 mod node;
 mod queue;
 mod quorum;
+#[cfg(feature = "test-util")]
+pub mod testing;
 
 pub use client::{Client, CloseError};
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, RestartGuard};
 pub use error::{
     AcquireError, Attempt, ExtendError, Loss, NodeVote, ReleaseError, Released, RunError, Vote,
 };
