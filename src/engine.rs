@@ -7,8 +7,8 @@
 //! ```
 //!
 //! It is a plain state machine: [`Engine::command`] and [`Engine::turn`] are told the time, and
-//! [`Engine::next_timeout`] says when it must be called again. A thread of the client's own runs
-//! it beside the connections (`engine/thread.rs`); a simulation runs it alone.
+//! [`Engine::next_timeout`] says when it must be called again. A [`Runner`] feeds it: on a thread
+//! of the client's own beside the connections (`engine/thread.rs`), or alone in a simulation.
 
 use tokio::sync::oneshot;
 
@@ -22,11 +22,15 @@ use crate::quorum::{Quorum, Shortfall};
 mod alarm;
 mod core;
 mod handle;
+mod runner;
 mod thread;
 
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) use self::core::Start;
 pub(crate) use self::core::{Core, Source};
 pub(crate) use handle::{AcquireReply, Claim, Command, Handle};
-use thread::{MakeNodes, Setup, start};
+pub(crate) use runner::{MakeNodes, Runner, Setup};
+pub(crate) use thread::start;
 
 /// How one waiter hears of its lock.
 struct Caller {

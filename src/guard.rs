@@ -234,6 +234,14 @@ impl Held {
     }
 }
 
+#[cfg(feature = "test-util")]
+impl Held {
+    /// As [`Held::is_held`], without a trace.
+    pub(crate) fn peek(&self) -> bool {
+        self.cell.peek().is_some()
+    }
+}
+
 impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held")

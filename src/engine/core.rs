@@ -6,17 +6,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Handle, MakeNodes, Setup, start};
+use super::{Handle, MakeNodes, Setup};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::coordinator::Rules;
 use crate::error::AcquireError;
+
+/// Starts an engine: on a thread, or in a simulation that runs it itself.
+pub(crate) type Start = dyn Fn(Setup) -> io::Result<Handle> + Send + Sync;
 
 /// Where the nodes come from, and by which clock they live.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) clock: Clock,
     pub(crate) nodes: Arc<MakeNodes>,
+    pub(crate) start: Arc<Start>,
+}
+
+impl Source {
+    /// Nodes under an engine on a thread of its own.
+    pub(crate) fn threaded(clock: Clock, nodes: Arc<MakeNodes>) -> Self {
+        let start = Arc::new(super::start);
+        Source {
+            clock,
+            nodes,
+            start,
+        }
+    }
 }
 
 /// The shared part of a client.
@@ -78,7 +94,7 @@ impl Core {
         let settings = &self.settings;
         let node_timeout = settings.timing(None).map(|timing| timing.node_timeout());
         let node_timeout = node_timeout.unwrap_or(Duration::ZERO);
-        start(Setup {
+        (self.source.start)(Setup {
             clock: self.source.clock.clone(),
             rules: Rules {
                 guard: settings.guard_mode(),

@@ -13,6 +13,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -137,7 +138,7 @@ pub(crate) trait Node {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
     events: Rc<RefCell<VecDeque<(usize, Event)>>>,
-    arrived: Rc<Notify>,
+    arrived: Arc<Notify>,
 }
 
 impl Inbox {
@@ -150,6 +151,13 @@ impl Inbox {
         self.events.borrow_mut().pop_front()
     }
 
+    /// What wakes the engine, for a node whose events come from another thread.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn bell(&self) -> Arc<Notify> {
+        Arc::clone(&self.arrived)
+    }
+
+    /// Whether there is nothing to be taken out.
     pub(crate) fn is_empty(&self) -> bool {
         self.events.borrow().is_empty()
     }
