@@ -263,6 +263,10 @@ impl LeaseStore for Coordinator {
         self.outcomes.pop_front()
     }
 
+    fn has_news(&self) -> bool {
+        !self.outcomes.is_empty() || !self.inbox.is_empty()
+    }
+
     fn next_timeout(&self) -> Option<Instant> {
         let nodes = self.nodes.iter().filter_map(|node| node.due()).min();
         match (nodes, self.timers.next()) {

@@ -128,17 +128,16 @@ impl<S: LeaseStore> Engine<S> {
     pub(crate) fn turn(&mut self, now: Instant) {
         for _ in 0..PASSES {
             self.store.turn(now);
-            let mut busy = false;
             while let Some(outcome) = self.store.outcome() {
                 self.outcome(outcome, now);
-                busy = true;
             }
             for freed in self.keeper.turn(now, &mut self.store) {
                 self.queue.freed(&freed.0, now, &mut self.store);
-                busy = true;
             }
             self.queue.turn(now, &mut self.store);
-            if !busy {
+            // A round that begins over nodes that are down ends at once: with an outcome that
+            // nothing else would wake us for.
+            if !self.store.has_news() {
                 break;
             }
         }
@@ -256,3 +255,6 @@ impl<S: LeaseStore> Engine<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,8 @@ pub(crate) trait LeaseStore {
     fn release(&mut self, now: Instant, lease: LeaseId, timing: &Timing);
     /// The next thing that has come to an end.
     fn outcome(&mut self) -> Option<Outcome>;
+    /// Whether an outcome, or an answer that may become one, is there to be taken.
+    fn has_news(&self) -> bool;
     /// When [`LeaseStore::turn`] must be called at the latest.
     fn next_timeout(&self) -> Option<Instant>;
     /// Takes in what has arrived and what is due.
