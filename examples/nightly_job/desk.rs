@@ -9,10 +9,14 @@ use std::time::Duration;
 use quorumlock::{Attempt, Loss};
 
 use crate::news::{News, What, clock};
-use crate::worker::TTL;
+use crate::worker::{MARGIN, TTL};
 
 /// Set when the story says that the job needs no more pages.
 static COMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// What the library takes off the TTL: 1 %, which is its default, and the margin.
+const DRIFT_ALLOWANCE: Duration =
+    Duration::from_millis(TTL.as_millis() as u64 / 100).saturating_add(MARGIN);
 
 /// Where a worker sits: it tells the story what happens, and hears when the job is complete.
 pub struct Desk {
@@ -59,7 +63,7 @@ impl Desk {
     /// The validity ends before the keys on the nodes do, by the drift allowance: until then
     /// nobody else can have the lock, whatever the clocks do.
     pub fn lost(&self, loss: Loss) {
-        let keys_end = self.valid_until.get() + drift_allowance(TTL);
+        let keys_end = self.valid_until.get() + DRIFT_ALLOWANCE;
         let now = clock();
         self.tell(match keys_end.checked_sub(now) {
             Some(spare) => What::Lost {
@@ -88,9 +92,4 @@ impl Desk {
             exit(0);
         }
     }
-}
-
-/// The library's default: 1 % of the TTL and 2 ms.
-fn drift_allowance(ttl: Duration) -> Duration {
-    ttl / 100 + Duration::from_millis(2)
 }
