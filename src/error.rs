@@ -68,6 +68,35 @@ impl AcquireError {
     }
 }
 
+/// Why a lease could not be taken over. The ticket can be used again unless it is
+/// [`AttachError::Lost`].
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// The lease is over: its key ran out, was released, or belongs to somebody else.
+    #[error("{0}")]
+    Lost(Box<Attempt>),
+    /// No quorum of nodes answered.
+    #[error("{0}")]
+    Unavailable(Box<Attempt>),
+    /// Anything else that keeps a lock from being acquired.
+    #[error(transparent)]
+    Other(AcquireError),
+}
+
+impl From<AcquireError> for AttachError {
+    fn from(error: AcquireError) -> Self {
+        match error {
+            AcquireError::Contended(mut attempt) => {
+                attempt.headline = Headline::Over;
+                AttachError::Lost(attempt)
+            }
+            AcquireError::Unavailable(attempt) => AttachError::Unavailable(attempt),
+            other => AttachError::Other(other),
+        }
+    }
+}
+
 /// Why a lease is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -82,6 +111,8 @@ pub enum Loss {
     MaxHold,
     /// The holder released it.
     Released,
+    /// The holder detached it: whoever has the ticket may go on.
+    Detached,
     /// The client was closed.
     Closed,
 }
@@ -94,6 +125,7 @@ impl fmt::Display for Loss {
             Loss::Taken => "another owner holds its key on too many nodes",
             Loss::MaxHold => "it was held for max_hold",
             Loss::Released => "it was released",
+            Loss::Detached => "it was detached",
             Loss::Closed => "the client was closed",
         })
     }

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use crate::clock::{Clock, Instant};
-use crate::coordinator::{LeaseId, LeaseStore, Timers};
+use crate::coordinator::{LeaseId, LeaseStore, Secret, Timers};
 use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
 use crate::queue::Spec;
 use crate::quorum::backoff::part;
@@ -33,6 +33,9 @@ pub(crate) type ReleaseReply = oneshot::Sender<Result<Released, ReleaseError>>;
 
 /// Where the outcome of an extension by hand goes: the new deadline is in the cell.
 pub(crate) type ExtendReply = oneshot::Sender<Result<(), ExtendError>>;
+
+/// Where the secret of a detached lease goes.
+pub(crate) type DetachReply = oneshot::Sender<Secret>;
 
 /// All leases of one client.
 pub(crate) struct Keeper {

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use crate::config::ConfigError;
+use crate::coordinator::Secret;
 use crate::engine::{Command, Core, Handle};
 use crate::error::{AcquireError, Attempt, Headline, Loss, Printable, Released, RunError};
 use crate::guard::{Guard, Held};
@@ -134,7 +135,7 @@ impl Lock {
     /// Source: the Redlock page, steps 1 to 5; we part from it in that the key is deleted on
     /// every node whose outcome is unknown, too, and in that each round has a token of its own.
     pub async fn acquire(&self) -> Result<Guard, AcquireError> {
-        self.claim(&self.specs[0], self.wait).await
+        self.claim(&self.specs[0], self.wait, None).await
     }
 
     /// Makes one round, whatever the setting `wait`, and returns the guard if the lock was free.
@@ -149,7 +150,13 @@ impl Lock {
     /// One; two when somebody else holds the lock, to learn for how long.
     pub async fn try_acquire(&self) -> Result<Guard, AcquireError> {
         let once = Some(Wait::For(Duration::ZERO));
-        self.claim(&self.specs[1], once).await
+        self.claim(&self.specs[1], once, None).await
+    }
+
+    /// Takes over the lease that `secret` proves, in one round.
+    pub(crate) async fn adopt(&self, secret: Secret) -> Result<Guard, AcquireError> {
+        let once = Some(Wait::For(Duration::ZERO));
+        self.claim(&self.specs[1], once, Some(secret)).await
     }
 
     /// Acquires the lock, runs `work` under it, and releases it.
@@ -219,6 +226,7 @@ impl Lock {
         &self,
         cache: &OnceLock<Result<Arc<Spec>, ConfigError>>,
         wait: Option<Wait>,
+        adopts: Option<Secret>,
     ) -> Result<Guard, AcquireError> {
         let spec = cache
             .get_or_init(|| self.spec(wait).map(Arc::new))
@@ -229,6 +237,7 @@ impl Lock {
         let sent = handle.send(Command::Acquire {
             id,
             spec,
+            adopts,
             handle: handle.clone(),
             reply,
         });

@@ -15,13 +15,16 @@ use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::coordinator::{AttemptId, LeaseStore, Timers};
-use crate::error::AcquireError;
 use crate::quorum::{Acquisition, Next, Retry, Timing, Wait};
 
 mod failure;
+mod waiter;
 
 pub(crate) use failure::Failure;
+pub(crate) use waiter::{Entrant, Served, Unserved};
+
 use failure::Seen;
+use waiter::{State, Waiter};
 
 /// Everything about a lock that does not change while it is used.
 #[derive(Debug)]
@@ -47,40 +50,6 @@ pub(crate) struct Queue<R> {
     timers: Timers<WaiterId>,
 }
 
-struct Waiter<R> {
-    spec: Arc<Spec>,
-    acquisition: Acquisition,
-    entered: Instant,
-    state: State,
-    /// Whether it stands in the resource's line: a single try does not.
-    in_line: bool,
-    reply: R,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Behind somebody of this client.
-    Behind,
-    /// The round with this number is on.
-    Asking(AttemptId),
-    /// Until the next round.
-    Pausing(Instant),
-    /// A guard of this client holds the lock: there is nobody to ask before it is free.
-    Parked,
-}
-
-/// A waiter that has got its lock.
-pub(crate) struct Served<R> {
-    pub(crate) spec: Arc<Spec>,
-    pub(crate) reply: R,
-}
-
-/// A waiter that gives up, and why.
-pub(crate) struct Unserved<R> {
-    pub(crate) reply: R,
-    pub(crate) error: AcquireError,
-}
-
 impl<R> Default for Queue<R> {
     fn default() -> Self {
         Queue {
@@ -99,12 +68,16 @@ impl<R> Queue<R> {
     pub(crate) fn enter(
         &mut self,
         id: WaiterId,
-        spec: Arc<Spec>,
-        reply: R,
+        entrant: Entrant<R>,
         held_here: bool,
         now: Instant,
         store: &mut dyn LeaseStore,
     ) {
+        let Entrant {
+            spec,
+            adopts,
+            reply,
+        } = entrant;
         let acquisition = Acquisition::begin(now, spec.wait, &spec.retry);
         let in_line = spec.wait != Wait::For(Duration::ZERO);
         let mut first = true;
@@ -123,6 +96,7 @@ impl<R> Queue<R> {
                 entered: now,
                 state: State::Behind,
                 in_line,
+                adopts,
                 reply,
             },
         );
@@ -148,7 +122,11 @@ impl<R> Queue<R> {
         let attempt = self.next_attempt;
         waiter.state = State::Asking(attempt);
         self.attempts.insert(attempt, id);
-        store.acquire(now, attempt, &waiter.spec.key, &waiter.spec.timing);
+        let Spec { key, timing, .. } = &*waiter.spec;
+        match waiter.adopts {
+            Some(secret) => store.adopt(now, attempt, key, secret, timing),
+            None => store.acquire(now, attempt, key, timing),
+        }
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {

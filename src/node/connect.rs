@@ -15,6 +15,10 @@ use tokio::net::{TcpStream, lookup_host};
 
 use super::{Fault, FaultKind};
 
+/// Reads user name and password, or says why they cannot be read.
+pub(crate) type Credentials =
+    dyn Fn() -> Result<(Option<String>, Option<String>), String> + Send + Sync;
+
 /// Where a node is, and who we are there.
 #[derive(Clone)]
 pub(crate) struct Target {
@@ -23,7 +27,7 @@ pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
     pub(crate) database: i64,
     /// Read anew for every connection: credentials may change.
-    pub(crate) credentials: Arc<dyn Fn() -> Result<Credentials, String> + Send + Sync>,
+    pub(crate) credentials: Arc<Credentials>,
 }
 
 impl fmt::Debug for Target {
@@ -57,13 +61,6 @@ pub(crate) struct TlsFiles {
     pub(crate) key: Option<PathBuf>,
 }
 
-/// A user's name and password, in memory for as long as a connection is being made.
-#[derive(Clone, Default)]
-pub(crate) struct Credentials {
-    pub(crate) username: Option<String>,
-    pub(crate) password: Option<String>,
-}
-
 /// A connection that is ready for commands, and the future that drives its socket. It ends when
 /// the connection does.
 pub(crate) struct Wire {
@@ -79,7 +76,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 /// # Errors
 /// What stood in the way. Sets no time limit of its own.
 pub(crate) async fn connect(target: &Target) -> Result<Wire, Fault> {
-    let credentials =
+    let (username, password) =
         (target.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail))?;
     let stream: Box<dyn Stream> = match &target.endpoint {
         Endpoint::Tcp { host, port } => Box::new(tcp(host, *port).await?),
@@ -92,10 +89,10 @@ pub(crate) async fn connect(target: &Target) -> Result<Wire, Fault> {
     let mut who = RedisConnectionInfo::default()
         .set_db(target.database)
         .set_skip_set_lib_name();
-    if let Some(username) = &credentials.username {
+    if let Some(username) = &username {
         who = who.set_username(username);
     }
-    if let Some(password) = &credentials.password {
+    if let Some(password) = &password {
         who = who.set_password(password);
     }
     // No time limits of redis-rs: a timed-out future would leave its command running unseen.

@@ -149,6 +149,10 @@ impl Inbox {
         self.events.borrow_mut().pop_front()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.borrow().is_empty()
+    }
+
     /// Ends when something has arrived since the last time it ended.
     pub(crate) async fn arrived(&self) {
         self.arrived.notified().await;
