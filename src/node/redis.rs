@@ -11,7 +11,7 @@
 //! redis-rs speaks the protocol; the queue, its order, the time limits and the reconnects are
 //! ours, since its own would re-order, re-send and hide restarts.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::connect::{Target, Wire, connect, redis_fault};
+use super::connect::{Stage, Target, Wire, connect, redis_fault};
 use super::lane::{Admission, Lane, Link};
 use super::wire;
 use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
@@ -196,8 +196,9 @@ fn pause(failures: u32, chance: u32) -> Duration {
 
 async fn open(shared: &Shared) -> Result<(Wire, Life), Fault> {
     let limit = shared.manners.connect_within();
+    let stage = Cell::new(Stage::default());
     let opening = async {
-        let mut wire = connect(&shared.target).await?;
+        let mut wire = connect(&shared.target, &stage).await?;
         let [info, marker] = wire::introduction(&shared.manners.marker_key);
         let (mut first, mut second) = (wire.connection.clone(), wire.connection.clone());
         // One by one, since a pipeline of redis-rs keeps no reason when an answer is no RESP.
@@ -216,9 +217,6 @@ async fn open(shared: &Shared) -> Result<(Wire, Life), Fault> {
     };
     match timeout(limit, opening).await {
         Ok(outcome) => outcome,
-        Err(_) => {
-            let detail = format!("no connection within {} ms", limit.as_millis());
-            Err(Fault::new(FaultKind::Timeout, detail))
-        }
+        Err(_) => Err(stage.get().spent(limit)),
     }
 }
