@@ -7,4 +7,6 @@ mod support;
 mod common;
 mod errors;
 mod faults;
+mod outages;
 mod stand_in;
+mod timeouts;
