@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attempts;
 mod common;
 mod errors;
 mod faults;
