@@ -198,13 +198,12 @@ fn class(code: &str) -> Option<FaultKind> {
 }
 
 /// The commands of the first exchange on a connection: who are you, and since when?
-pub(crate) fn introduction(marker_key: &[u8]) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(2);
-    pipeline.cmd("INFO").arg("server");
+pub(crate) fn introduction(marker_key: &[u8]) -> [Cmd; 2] {
+    let mut info = Cmd::new();
+    info.arg("INFO").arg("server");
     let mut marker = Cmd::new();
     marker.arg("EVAL").arg(MARKER.text).arg(1).arg(marker_key);
-    pipeline.add_command(marker);
-    pipeline
+    [info, marker]
 }
 
 /// Reads the answers to [`introduction`].
