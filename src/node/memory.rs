@@ -320,7 +320,7 @@ impl MemoryNode {
 
 fn question(entry: &Entry) -> Question {
     Question {
-        key: entry.order.key.clone(),
+        key: Box::from(&*entry.order.key),
         token: entry.order.token,
         work: entry.work,
     }

@@ -138,7 +138,10 @@ impl Worker {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("the worker did not say {start:?}; it said {:#?}", self.heard);
+                panic!(
+                    "the worker did not say {start:?}; it said {:#?}",
+                    self.heard
+                );
             };
             if let Some(rest) = line.strip_prefix(start) {
                 return rest.trim().to_owned();
