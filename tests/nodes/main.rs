@@ -8,6 +8,12 @@ mod attempts;
 mod common;
 mod errors;
 mod faults;
+mod handshake;
+mod login;
+mod names;
 mod outages;
+mod scripts;
 mod stand_in;
 mod timeouts;
+#[cfg(feature = "tls")]
+mod tls_front;
