@@ -6,6 +6,7 @@ mod support;
 
 mod attempts;
 mod common;
+mod data_loss;
 mod errors;
 mod faults;
 mod handshake;
@@ -14,6 +15,7 @@ mod membership;
 mod names;
 mod outages;
 mod permissions;
+mod restarts;
 mod scripts;
 mod stand_in;
 mod timeouts;
