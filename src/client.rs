@@ -85,10 +85,7 @@ impl Client {
             };
             targets.iter().cloned().enumerate().map(target).collect()
         };
-        let source = Source {
-            clock: Clock::Boot,
-            nodes: Arc::new(nodes),
-        };
+        let source = Source::threaded(Clock::Boot, Arc::new(nodes));
         Ok(Client::over(settings, source))
     }
 

@@ -14,13 +14,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::{debug, info, warn};
 
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, Order, OwnerToken, Reply};
-use crate::quorum::{GuardMode, NodeSet, Quorum, Reading, Roster, Standing, Timing};
+use crate::quorum::{Drift, GuardMode, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing};
 
 mod acquire;
 mod hold;
@@ -39,6 +40,7 @@ pub(crate) type Tokens = Box<dyn FnMut() -> Option<OwnerToken>>;
 pub(crate) struct Coordinator {
     quorum: Quorum,
     roster: Roster,
+    pace: Pace,
     nodes: Vec<Box<dyn Node>>,
     names: Vec<Arc<str>>,
     inbox: Inbox,
@@ -58,7 +60,8 @@ pub(crate) struct Coordinator {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) guard: GuardMode,
-    pub(crate) restart_delay: std::time::Duration,
+    pub(crate) restart_delay: Duration,
+    pub(crate) drift: Drift,
 }
 
 impl Coordinator {
@@ -72,6 +75,7 @@ impl Coordinator {
         Coordinator {
             quorum,
             roster: Roster::new(quorum, rules.guard, rules.restart_delay),
+            pace: Pace::new(quorum, rules.drift),
             names: nodes.iter().map(|node| node.name().into()).collect(),
             nodes,
             inbox,
@@ -99,7 +103,10 @@ impl Coordinator {
 
     fn event(&mut self, node: usize, event: Event, now: Instant) {
         match event {
-            Event::Answer { id, reply } => self.answer(node, id, reply, now),
+            Event::Answer { id, reply, time } => {
+                self.compare_clocks(node, id, time, now);
+                self.answer(node, id, reply, now);
+            }
             Event::Met(life) => self.met(node, life, now),
             Event::Wiped => {
                 warn!(node = %self.names[node], "the node has lost its data");
@@ -137,6 +144,7 @@ impl Coordinator {
         self.roster.read(node, reading, now);
         if restarted {
             self.forget_keys(node);
+            self.pace.forget(node);
         }
         if self.down.contains(node) {
             info!(node = %self.names[node], "the node is back");

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! It is a plain state machine: [`Engine::command`] and [`Engine::turn`] are told the time, and
-//! [`Engine::next_timeout`] says when it must be called again. A thread of the client's own runs
-//! it beside the connections (`engine/thread.rs`); a simulation runs it alone.
+//! [`Engine::next_timeout`] says when it must be called again. A [`Runner`] feeds it: on a thread
+//! of the client's own beside the connections (`engine/thread.rs`), or alone in a simulation.
 
 use tokio::sync::oneshot;
 
@@ -22,11 +22,15 @@ use crate::quorum::{Quorum, Shortfall};
 mod alarm;
 mod core;
 mod handle;
+mod runner;
 mod thread;
 
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) use self::core::Start;
 pub(crate) use self::core::{Core, Source};
 pub(crate) use handle::{AcquireReply, Claim, Command, Handle};
-use thread::{Setup, start};
+pub(crate) use runner::{MakeNodes, Runner, Setup};
+pub(crate) use thread::start;
 
 /// How one waiter hears of its lock.
 struct Caller {
@@ -72,6 +76,7 @@ impl<S: LeaseStore> Engine<S> {
             Command::Acquire {
                 id,
                 spec,
+                wait,
                 adopts,
                 handle,
                 reply,
@@ -79,6 +84,7 @@ impl<S: LeaseStore> Engine<S> {
                 let reply = Caller { handle, reply };
                 let entrant = Entrant {
                     spec,
+                    wait,
                     adopts,
                     reply,
                 };
@@ -183,6 +189,11 @@ impl<S: LeaseStore> Engine<S> {
                     .keeper
                     .extended(lease, started, outcome, now, chance, store);
                 self.freed(freed, now);
+            }
+            Outcome::Frozen => {
+                for freed in self.keeper.lose_all(now, Loss::Frozen, &mut self.store) {
+                    self.queue.freed(&freed.0, now, &mut self.store);
+                }
             }
             Outcome::Released {
                 lease,

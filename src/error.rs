@@ -107,6 +107,9 @@ pub enum Loss {
     Deleted,
     /// Another owner holds the key on so many nodes that no quorum can be ours.
     Taken,
+    /// The clocks of a quorum of nodes show that this process stood still, for longer than its own
+    /// clock can tell: a virtual machine that was paused.
+    Frozen,
     /// The longest time to hold it, `max_hold`, is over.
     MaxHold,
     /// The holder released it.
@@ -123,6 +126,7 @@ impl fmt::Display for Loss {
             Loss::Expired => "its validity ran out before a quorum extended it",
             Loss::Deleted => "its key was deleted on too many nodes",
             Loss::Taken => "another owner holds its key on too many nodes",
+            Loss::Frozen => "this machine stood still",
             Loss::MaxHold => "it was held for max_hold",
             Loss::Released => "it was released",
             Loss::Detached => "it was detached",

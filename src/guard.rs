@@ -66,7 +66,6 @@ impl Guard {
     /// # });
     /// # }
     /// ```
-    #[must_use]
     pub fn lost(&self) -> Lost {
         Lost::new(Arc::clone(&self.claim.cell))
     }
@@ -155,7 +154,7 @@ impl Guard {
             Ok(secret) => Ok(LeaseTicket {
                 resource: spec.resource.to_vec(),
                 secret,
-                ttl: spec.timing.ttl(),
+                ttl: spec.terms.timing.ttl(),
             }),
             Err(_) => Err(cell.loss().unwrap_or(Loss::Closed)),
         }
@@ -230,9 +229,16 @@ impl Held {
     }
 
     /// As [`Guard::lost`].
-    #[must_use]
     pub fn lost(&self) -> Lost {
         Lost::new(Arc::clone(&self.cell))
+    }
+}
+
+#[cfg(feature = "test-util")]
+impl Held {
+    /// As [`Held::is_held`], without a trace.
+    pub(crate) fn peek(&self) -> bool {
+        self.cell.peek().is_some()
     }
 }
 

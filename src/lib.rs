@@ -19,6 +19,8 @@ mod lock;
 mod node;
 mod queue;
 mod quorum;
+#[cfg(feature = "test-util")]
+pub mod testing;
 mod ticket;
 
 pub use client::{Client, CloseError};

@@ -34,7 +34,7 @@ impl Coordinator {
         };
         let id = self.new_id();
         let order = Rc::new(Order {
-            key: Box::from(&**key),
+            key: Arc::clone(key),
             token,
         });
         let mut pending = Attempt {

@@ -74,6 +74,8 @@ pub(crate) enum Outcome {
         started: Instant,
         outcome: Extended,
     },
+    /// The nodes' clocks show that we stood still: whatever was held is lost (P5).
+    Frozen,
     /// The release is answered by a quorum, or cannot be any more.
     Released {
         lease: LeaseId,

@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::connect::{Stage, Target, Wire, connect, redis_fault};
 use super::lane::{Admission, Lane, Link};
 use super::wire;
-use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
+use super::{Ask, AskId, Event, Fault, Inbox, Life, NOBODY, Node, Order, Reply};
 use crate::clock::{Clock, Instant};
 
 mod session;
@@ -125,7 +125,7 @@ impl Node for RedisNode {
             },
         };
         drop(lane);
-        self.shared.answer(id, reply);
+        self.shared.answer(id, reply, None);
         Ok(())
     }
 
@@ -134,10 +134,6 @@ impl Node for RedisNode {
             self.shared.wake.notify_one();
         }
     }
-
-    fn backlog(&self) -> usize {
-        self.shared.lane.borrow().backlog()
-    }
 }
 
 impl Shared {
@@ -145,9 +141,9 @@ impl Shared {
         self.inbox.push(self.index, event);
     }
 
-    fn answer(&self, id: AskId, reply: Reply) {
+    fn answer(&self, id: AskId, reply: Reply, time: Option<Duration>) {
         if id != NOBODY {
-            self.tell(Event::Answer { id, reply });
+            self.tell(Event::Answer { id, reply, time });
         }
     }
 
@@ -155,7 +151,7 @@ impl Shared {
     fn broken(&self, link: Link, fault: &Fault) {
         let ended = self.lane.borrow_mut().broken(link);
         for entry in ended {
-            self.answer(entry.id, Reply::Failed(fault.clone()));
+            self.answer(entry.id, Reply::Failed(fault.clone()), None);
         }
     }
 }

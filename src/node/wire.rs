@@ -21,6 +21,8 @@ pub(crate) struct Spelled {
 pub(crate) enum Answer {
     /// Tell who asked.
     Reply(Reply),
+    /// The same, with the node's own time since 1970.
+    Timed(Reply, Duration),
     /// Refused: ask whose key it is.
     Inspect,
     /// The server does not know the script: spell it out.
@@ -92,15 +94,24 @@ fn granted(value: Value) -> Answer {
 }
 
 fn extended(value: &Value) -> Answer {
-    let what = match value {
-        Value::Array(parts) => parts.first(),
-        _ => None,
+    let Value::Array(parts) = value else {
+        return failed(value);
     };
-    match what {
-        Some(Value::Int(1)) => Answer::Reply(Reply::Renewed),
-        Some(Value::Int(2)) => Answer::Reply(Reply::Restored),
-        Some(Value::Int(0)) => Answer::Reply(Reply::Absent),
-        Some(Value::Int(-1)) => Answer::Reply(Reply::Held { left: None }),
+    let [Value::Int(what), Value::Int(seconds), Value::Int(micros)] = parts.as_slice() else {
+        return failed(value);
+    };
+    let reply = match what {
+        1 => Reply::Renewed,
+        2 => Reply::Restored,
+        0 => Reply::Absent,
+        -1 => Reply::Held { left: None },
+        _ => return failed(value),
+    };
+    match (u64::try_from(*seconds), u64::try_from(*micros)) {
+        (Ok(seconds), Ok(micros)) => {
+            let time = Duration::from_secs(seconds) + Duration::from_micros(micros);
+            Answer::Timed(reply, time)
+        }
         _ => failed(value),
     }
 }

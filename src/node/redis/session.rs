@@ -177,8 +177,13 @@ impl Session<'_> {
                 break;
             };
             let id = entry.id;
+            let mut time = None;
             let reply = match wire::decode(&entry, &mut values) {
                 Answer::Reply(reply) => reply,
+                Answer::Timed(reply, node_time) => {
+                    time = Some(node_time);
+                    reply
+                }
                 Answer::Inspect => match self.again(entry, Work::Inspect, false) {
                     true => continue,
                     false => Reply::Held { left: None },
@@ -198,7 +203,7 @@ impl Session<'_> {
                 // In doubt, a new connection: to the same server, or to the new master.
                 verdict = Err(fault.clone());
             }
-            self.shared.answer(id, reply);
+            self.shared.answer(id, reply, time);
         }
         verdict
     }
