@@ -71,6 +71,14 @@ async fn run(setup: Setup, mut commands: mpsc::UnboundedReceiver<Command>) {
             () = inbox.arrived() => {}
             () = alarm.ring() => {}
         }
+        if engine.next_timeout().is_some_and(|due| due <= clock.now()) {
+            // After a stall of this thread, or of the whole process, answers may have been here
+            // before anything fell due. The connections read them first, or nodes that answered
+            // in time are taken for silent ones: once to hear from the operating system, and once
+            // to let the connections run.
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+        }
         let now = clock.now();
         for command in batch.drain(..) {
             engine.command(now, command);
