@@ -74,11 +74,7 @@ fn parent_of_eight() {
         match fork() {
             0 => {
                 // Half of the children let go of what they never held; the others keep it.
-                let kept = if child % 2 == 0 {
-                    Err(drop(guard))
-                } else {
-                    Ok(guard)
-                };
+                let kept = (child % 2 == 1).then_some(guard);
                 leave(|| take(&client, &format!("child-{child}"), count), kept)
             }
             pid => children.push(pid),
@@ -135,19 +131,19 @@ fn parent_of_an_orphan() {
             std::thread::sleep(3 * TTL);
             assert!(block_on(own.release()).expect("released").in_time());
         };
-        leave(held, Ok(guard));
+        leave(held, Some(guard));
     }
     std::thread::sleep(LONG);
 }
 
 /// What a child does with its life. `kept` is the parent's guard, as the child sees it.
-fn leave(life: impl Fn(), kept: Result<Guard, ()>) -> ! {
+fn leave(life: impl Fn(), kept: Option<Guard>) -> ! {
     // A child that hangs must not stay for ever.
     // SAFETY: alarm(2) and _exit(2) touch nothing of ours.
     unsafe { libc::alarm(100) };
     let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         life();
-        if let Ok(guard) = kept {
+        if let Some(guard) = kept {
             let refused = block_on(guard.release());
             let ended = matches!(&refused, Err(ReleaseError::Closed));
             let lost = refused.as_ref().is_ok_and(|released| !released.in_time());

@@ -144,7 +144,7 @@ fn holder() {
     let client = open(config);
     block_on(async {
         // Connections first: "asking" is said when nothing but the round is left to do.
-        client.lock("ready").acquire().await.expect("a lock");
+        drop(client.lock("ready").acquire().await.expect("a lock"));
         eprintln!("asking");
         let guard = client.lock(told("WORKER_NAME")).acquire().await;
         let guard = guard.expect("the lock");
