@@ -119,11 +119,11 @@ async fn hold(client: Client, name: String, held: Arc<AtomicUsize>) {
     }
 }
 
-/// In the other one's way for a moment at most.
+/// Waits in line behind the holder, and is in its way for a moment at most when it is served.
 async fn wait(client: Client, name: String, over: Arc<AtomicBool>) {
-    let lock = client.lock(name);
+    let lock = client.lock(name).wait(2 * TTL);
     while !over.load(Ordering::SeqCst) {
-        drop(lock.try_acquire().await);
+        drop(lock.acquire().await);
         tokio::time::sleep(20 * MS).await;
     }
 }

@@ -127,3 +127,37 @@ fn token(command: &Seen) -> Option<Vec<u8>> {
     let is_token = |arg: &&Vec<u8>| arg.len() == 40 && arg.iter().all(u8::is_ascii_hexdigit);
     command.args.iter().skip(2).find(is_token).cloned()
 }
+
+#[test]
+fn a_planted_ghost_is_found() {
+    let seen = |from: &str, args: &[&str]| Seen {
+        at: 0.0,
+        from: from.to_owned(),
+        args: args.iter().map(|arg| arg.as_bytes().to_vec()).collect(),
+    };
+    let (one, other) = ("a1".repeat(20), "b2".repeat(20));
+    let mut lines = vec![
+        seen("client", &["SET", "key", &one, "NX", "PX", "1000"]),
+        seen("client", &["EVAL", "extend", "1", "key", &one, "1000", "0"]),
+        seen("lua", &["GET", "key"]),
+        seen("lua", &["PEXPIRE", "key", "1000"]),
+        seen("client", &["EVAL", "release", "1", "key", &one]),
+        seen("lua", &["DEL", "key"]),
+        // Released twice is no harm; another token is another matter.
+        seen("client", &["EVAL", "release", "1", "key", &one]),
+        seen(
+            "client",
+            &["EVAL", "extend", "1", "key", &other, "1000", "0"],
+        ),
+    ];
+    assert_eq!(History::read(&lines).ghosts, Vec::<String>::new());
+    lines.push(seen(
+        "client",
+        &["EVAL", "extend", "1", "key", &one, "1000", "0"],
+    ));
+    let history = History::read(&lines);
+    assert_eq!((history.ghosts.len(), history.extended), (1, 3));
+    lines.pop();
+    lines.push(seen("client", &["SET", "key", &one, "NX", "PX", "1000"]));
+    assert_eq!(History::read(&lines).ghosts.len(), 1);
+}
