@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 /// A moment on the boot-time clock, in nanoseconds. Never a wall-clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,11 +32,6 @@ impl Instant {
     /// `self + span`, and the far end where that does not fit.
     pub(crate) fn after(self, span: Duration) -> Self {
         Instant(self.0.saturating_add(nanos(span)))
-    }
-
-    /// `self - span`, and zero where that does not fit.
-    pub(crate) fn before(self, span: Duration) -> Self {
-        Instant(self.0.saturating_sub(nanos(span)))
     }
 
     /// The time from `earlier` to `self`; zero where `earlier` is the later one.
@@ -64,7 +59,7 @@ pub(crate) enum Clock {
 #[derive(Clone, Debug)]
 pub(crate) struct ManualClock {
     nanos: Arc<AtomicU64>,
-    moved: Arc<Notify>,
+    moved: Arc<watch::Sender<()>>,
 }
 
 #[cfg_attr(not(any(test, feature = "test-util")), allow(dead_code))]
@@ -72,7 +67,7 @@ impl ManualClock {
     pub(crate) fn new(start: Instant) -> Self {
         ManualClock {
             nanos: Arc::new(AtomicU64::new(start.0)),
-            moved: Arc::new(Notify::new()),
+            moved: Arc::new(watch::Sender::new(())),
         }
     }
 
@@ -82,12 +77,12 @@ impl ManualClock {
 
     pub(crate) fn set(&self, moment: Instant) {
         self.nanos.store(moment.0, Ordering::SeqCst);
-        self.moved.notify_one();
+        self.moved.send_replace(());
     }
 
-    /// Ends when the hands have been moved since the last time it ended.
-    pub(crate) async fn moved(&self) {
-        self.moved.notified().await;
+    /// Tells of every move, to each that asked: several clients may live by one clock.
+    pub(crate) fn moves(&self) -> watch::Receiver<()> {
+        self.moved.subscribe()
     }
 }
 
@@ -132,10 +127,6 @@ mod tests {
     #[test]
     fn sums_stop_at_the_ends_instead_of_wrapping() {
         assert_eq!(Instant::FAR.after(Duration::MAX), Instant::FAR);
-        assert_eq!(
-            Instant::from_nanos(5).before(Duration::from_nanos(9)),
-            Instant::from_nanos(0)
-        );
         assert_eq!(Instant::from_nanos(5).since(Instant::FAR), Duration::ZERO);
     }
 }

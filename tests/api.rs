@@ -32,6 +32,7 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<Guard>();
     shared::<Held>();
     shared::<Lost>();
+    shared::<LeaseTicket>();
     shared::<Attempt>();
     shared::<NodeVote>();
     shared::<Vote>();
@@ -40,6 +41,7 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<Fault>();
     shared::<FaultKind>();
     error::<AcquireError>();
+    error::<AttachError>();
     error::<ExtendError>();
     error::<ReleaseError>();
     error::<CloseError>();

@@ -112,7 +112,7 @@ impl Config {
 
 fn ignored(name: &str) -> bool {
     let begins = |prefix: &&str| name.starts_with(*prefix);
-    IGNORED.contains(&name) || IGNORED_PREFIXES.iter().any(|prefix| begins(prefix))
+    IGNORED.contains(&name) || IGNORED_PREFIXES.iter().any(begins)
 }
 
 /// A variable of the process, if its name says that it is ours.

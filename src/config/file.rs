@@ -3,6 +3,8 @@
 //! The document is walked by hand: every complaint has a line, a full key path and the nearest
 //! key that is one, and no piece of the text that might hold a password.
 
+mod keys;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -12,9 +14,10 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use self::keys::{NODE_KEYS, SECTIONS, unknown, unknown_of_node};
 use super::error::{ConfigError, Origin};
 use super::secret::Secret;
-use super::setting::{self, NODE_KEYS, NODES, SECTIONS, Setting};
+use super::setting::{NODES, Setting};
 use super::value::Value;
 use super::{Config, Node};
 
@@ -173,12 +176,7 @@ impl Reader<'_> {
             let key = key.get_ref().as_ref();
             let name = format!("{NODES}[{index}].{key}");
             if !NODE_KEYS.contains(&key) {
-                let remedy = match setting::nearest_node_key(key) {
-                    Some(near) => format!("did you mean {NODES}[{index}].{near}?"),
-                    None => format!("the keys of a node are {}", NODE_KEYS.join(", ")),
-                };
-                let problem = "is no setting of a node";
-                return Err(ConfigError::new(name, "", problem, remedy).at(&key_origin));
+                return Err(unknown_of_node(index, key).at(&key_origin));
             }
             // Whatever it is, it may be a password without its quotes: not shown.
             let DeValue::String(text) = value.get_ref() else {
@@ -272,41 +270,14 @@ fn plain(value: &DeValue<'_>) -> Value {
         // An unreadable float cannot come out of the parser; NaN is refused wherever it goes.
         DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(flag) => Value::Bool(*flag),
-        other => Value::Other(kind(other)),
+        DeValue::Datetime(_) => Value::Other("a date or time"),
+        DeValue::Array(_) => Value::Other("a list"),
+        DeValue::Table(_) => Value::Other("a table"),
     }
 }
 
 fn kind(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "a boolean",
-        DeValue::Datetime(_) => "a date or time",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
-}
-
-fn unknown(name: &str, value: &DeValue<'_>) -> ConfigError {
-    let section = match value {
-        DeValue::Table(_) => setting::nearest_section(name),
-        _ => None,
-    };
-    let remedy = match section.or_else(|| setting::nearest(name)) {
-        Some(near) => match (near.split_once('.'), name.split_once('.')) {
-            (Some((table, key)), wrong) if wrong.is_none_or(|(other, _)| other != table) => {
-                format!("did you mean {near}, the key {key} below [{table}]?")
-            }
-            (None, Some(_)) => format!("did you mean {near}, above the first [table]?"),
-            _ => format!("did you mean {near}?"),
-        },
-        None => {
-            let all: Vec<_> = Setting::ALL.map(Setting::name).into();
-            format!("the settings are {NODES}, {}", all.join(", "))
-        }
-    };
-    ConfigError::new(name, "", "is no setting of quorumlock", remedy)
+    plain(value).kind()
 }
 
 #[cfg(test)]

@@ -28,21 +28,6 @@ pub(super) const NODES: &str = "nodes";
 /// What begins the name of every variable that is ours.
 pub(super) const ENV_PREFIX: &str = "QUORUMLOCK_";
 
-/// The tables of a file.
-pub(super) const SECTIONS: [&str; 2] = ["drift", "retry"];
-
-/// The keys of one node's table.
-pub(super) const NODE_KEYS: [&str; 8] = [
-    "url",
-    "username",
-    "password",
-    "password_env",
-    "password_file",
-    "ca_file",
-    "cert_file",
-    "key_file",
-];
-
 /// What others call our settings. Slips of these find the setting too.
 const ALSO_CALLED: [(&str, &str); 26] = [
     ("urls", NODES),
@@ -119,6 +104,7 @@ impl Setting {
     }
 
     /// The setting of this full name.
+    #[cfg(any(test, feature = "serde"))]
     pub(super) fn named(name: &str) -> Option<Self> {
         Setting::ALL.into_iter().find(|it| it.name() == name)
     }
@@ -146,36 +132,16 @@ pub(super) fn nearest(wrong: &str) -> Option<&'static str> {
     near(&wrong, known.map(|(called, name)| (flat(called), name)))
 }
 
-/// The table that was most likely meant by `wrong`.
-pub(super) fn nearest_section(wrong: &str) -> Option<&'static str> {
-    let sections = SECTIONS.into_iter().chain([NODES]);
-    near(&flat(wrong), sections.map(|name| (name.to_owned(), name)))
-}
-
-/// The key of a node's table that was most likely meant by `wrong`.
-pub(super) fn nearest_node_key(wrong: &str) -> Option<&'static str> {
-    const ALSO: [(&str, &str); 6] = [
-        ("user", "username"),
-        ("pass", "password"),
-        ("address", "url"),
-        ("uri", "url"),
-        ("client_cert_file", "cert_file"),
-        ("client_key_file", "key_file"),
-    ];
-    let known = NODE_KEYS.into_iter().map(|key| (key, key)).chain(ALSO);
-    near(
-        &flat(wrong),
-        known.map(|(called, key)| (called.to_owned(), key)),
-    )
-}
-
 /// Levels and spelling habits out of the way.
-fn flat(name: &str) -> String {
+pub(super) fn flat(name: &str) -> String {
     name.replace(['.', '-'], "_").to_ascii_lowercase()
 }
 
 /// The candidate with the fewest slips, if more of it is right than wrong.
-fn near(wrong: &str, known: impl Iterator<Item = (String, &'static str)>) -> Option<&'static str> {
+pub(super) fn near(
+    wrong: &str,
+    known: impl Iterator<Item = (String, &'static str)>,
+) -> Option<&'static str> {
     // A name from a file or the environment may be of any length; no slip is longer than this.
     if wrong.len() > 64 {
         return None;
@@ -246,9 +212,6 @@ mod tests {
             assert_eq!(nearest(wrong), meant, "{wrong}");
         }
         assert_eq!(nearest(&"t".repeat(100_000)), None);
-        assert_eq!(nearest_section("rety"), Some("retry"));
-        assert_eq!(nearest_section("node"), Some("nodes"));
-        assert_eq!(nearest_node_key("pasword"), Some("password"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::quorum::Wait;
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(not(feature = "serde"), allow(dead_code))] // The environment knows texts only.
 pub(super) enum Value {
     Text(String),
     /// Whole, or outside of what 64 bits hold.
@@ -35,7 +36,7 @@ impl Value {
         }
     }
 
-    fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) | Value::Raw(_) => "text",
             Value::Integer(_) => "a whole number",

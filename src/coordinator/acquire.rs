@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Attempt, AttemptId, Coordinator, Held, LeaseId, Outcome, Pending, SeenVote};
 use crate::clock::Instant;
 use crate::error::NodeVote;
-use crate::node::{Ask, AskId, Fault, FaultKind, Order, Reply};
+use crate::node::{Ask, AskId, Fault, FaultKind, Order, OwnerToken, Reply};
 use crate::quorum::{NodeSet, Round, Shortfall, Standing, Timing, Verdict, Vote};
 
 impl Coordinator {
@@ -15,9 +15,11 @@ impl Coordinator {
         now: Instant,
         attempt: AttemptId,
         key: &Arc<[u8]>,
+        token: Option<OwnerToken>,
+        ask: Ask,
         timing: &Timing,
     ) {
-        let Some(token) = (self.tokens)() else {
+        let Some(token) = token else {
             let fault = Fault::from(FaultKind::Randomness);
             let votes = self.names.iter().map(|node| NodeVote {
                 node: Arc::clone(node),
@@ -32,18 +34,16 @@ impl Coordinator {
         };
         let id = self.new_id();
         let order = Rc::new(Order {
-            key: Box::from(&**key),
+            key: Arc::clone(key),
             token,
         });
-        let ask = Ask::Grant {
-            ttl_millis: timing.ttl_millis(),
-        };
         let mut pending = Attempt {
             id: attempt,
             order,
             timing: *timing,
             round: Round::begin(now, self.quorum, *timing),
             seen: vec![None; self.nodes.len()],
+            adopts: matches!(ask, Ask::Extend { .. }),
         };
         for node in self.quorum.all().iter() {
             let submitted = match self.duplicate(node, now) {
@@ -146,7 +146,7 @@ impl Coordinator {
         if last {
             self.asks.remove(&id);
         }
-        if let (Reply::Granted, Some(held)) = (reply, self.held.get_mut(&lease)) {
+        if let (Reply::Granted | Reply::Renewed, Some(held)) = (reply, self.held.get_mut(&lease)) {
             held.acknowledged.insert(node);
         }
     }
@@ -156,6 +156,9 @@ impl Coordinator {
         let Some(Pending::Round(attempt)) = self.asks.remove(&id) else {
             return;
         };
+        if attempt.adopts {
+            return;
+        }
         let until = attempt.timing.gone(now);
         let order = Rc::clone(&attempt.order);
         self.send_releases(order, attempt.round.owed(), until, None, now);
@@ -200,8 +203,9 @@ impl Attempt {
     /// Notes a node's answer, as a vote and for the error's text.
     fn see(&mut self, node: usize, reply: Reply) {
         let (vote, seen) = match reply {
-            Reply::Granted => (Vote::Granted, SeenVote::Granted),
+            Reply::Granted | Reply::Renewed => (Vote::Granted, SeenVote::Granted),
             Reply::Held { left } => (Vote::Refused, SeenVote::Held { left }),
+            Reply::Absent => (Vote::Refused, SeenVote::Absent),
             Reply::Failed(fault) if fault.kind().is_permanent() => {
                 (Vote::Rejected, SeenVote::Failed(fault))
             }

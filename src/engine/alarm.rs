@@ -3,6 +3,8 @@
 //! On Linux that is a timerfd of the boot-time clock: it goes off on resume for all that fell due
 //! while the machine slept, which a timer of tokio sleeps through.
 
+use tokio::sync::watch;
+
 use crate::clock::{Clock, Instant, ManualClock};
 
 /// An alarm that is set again and again.
@@ -16,7 +18,7 @@ enum Kind {
     #[cfg(target_os = "linux")]
     Timerfd(tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>),
     Sleep,
-    Manual(ManualClock),
+    Manual(ManualClock, watch::Receiver<()>),
 }
 
 /// Where the machine's sleep cannot be slept through exactly, the clock is looked at this often.
@@ -26,7 +28,7 @@ impl Alarm {
     /// An alarm of `clock`, inside a runtime.
     pub(crate) fn new(clock: Clock) -> Self {
         let kind = match &clock {
-            Clock::Manual(hands) => Kind::Manual(hands.clone()),
+            Clock::Manual(hands) => Kind::Manual(hands.clone(), hands.moves()),
             Clock::Boot => Kind::boot(),
         };
         Alarm {
@@ -54,13 +56,15 @@ impl Alarm {
 
     /// Ends when the moment has come. Without one it never does.
     pub(crate) async fn ring(&mut self) {
-        match &self.kind {
+        match &mut self.kind {
             #[cfg(target_os = "linux")]
             Kind::Timerfd(timer) => linux::expired(timer).await,
             Kind::Sleep => sleep(&self.clock, self.armed).await,
-            Kind::Manual(hands) => {
+            Kind::Manual(hands, moves) => {
                 while self.armed.is_none_or(|armed| hands.now() < armed) {
-                    hands.moved().await;
+                    if moves.changed().await.is_err() {
+                        return std::future::pending().await;
+                    }
                 }
             }
         }

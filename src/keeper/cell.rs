@@ -59,6 +59,14 @@ impl Cell {
         }
     }
 
+    /// As [`Cell::valid_until`], without closing a cell whose time has come.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn peek(&self) -> Option<Instant> {
+        let deadline = self.deadline.load(Ordering::SeqCst);
+        let valid = deadline != OVER && self.clock.now() < Instant::from_nanos(deadline);
+        valid.then_some(Instant::from_nanos(deadline))
+    }
+
     /// What is left of the validity, by the clock.
     pub(crate) fn remaining(&self) -> std::time::Duration {
         let until = self.valid_until();

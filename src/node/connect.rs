@@ -1,5 +1,6 @@
 //! A new connection: name, socket, TLS, credentials. All of it inside the caller's time limit.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,24 +69,50 @@ pub(crate) struct Wire {
     pub(crate) driver: BoxFuture<'static, ()>,
 }
 
+/// How far a connection has come: what to name when its time is up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    #[default]
+    Resolving,
+    Reaching,
+    Securing,
+    Introducing,
+}
+
+impl Stage {
+    /// The fault of a connection that came no further within `limit`.
+    pub(crate) fn spent(self, limit: Duration) -> Fault {
+        let (kind, what) = match self {
+            Stage::Resolving => (FaultKind::Timeout, "no address for the host name"),
+            Stage::Reaching => (FaultKind::Timeout, "no connection"),
+            // A server without TLS waits for the rest of what it takes for a command.
+            Stage::Securing => (FaultKind::Tls, "not a TLS port? No handshake"),
+            Stage::Introducing => (FaultKind::Timeout, "connected, but no answer"),
+        };
+        Fault::new(kind, format!("{what} within {} ms", limit.as_millis()))
+    }
+}
+
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// Opens a connection and authenticates. The host name is resolved anew each time.
 ///
 /// # Errors
-/// What stood in the way. Sets no time limit of its own.
-pub(crate) async fn connect(target: &Target) -> Result<Wire, Fault> {
+/// What stood in the way. Sets no time limit of its own; `stage` tells where it is.
+pub(crate) async fn connect(target: &Target, stage: &Cell<Stage>) -> Result<Wire, Fault> {
     let (username, password) =
         (target.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail))?;
     let stream: Box<dyn Stream> = match &target.endpoint {
-        Endpoint::Tcp { host, port } => Box::new(tcp(host, *port).await?),
+        Endpoint::Tcp { host, port } => Box::new(tcp(host, *port, stage).await?),
         Endpoint::Tls { host, port, files } => {
-            let tcp = tcp(host, *port).await?;
+            let tcp = tcp(host, *port, stage).await?;
+            stage.set(Stage::Securing);
             Box::new(super::tls::handshake(tcp, host, files).await?)
         }
         Endpoint::Unix { path } => Box::new(unix(path).await.map_err(socket_fault)?),
     };
+    stage.set(Stage::Introducing);
     let mut who = RedisConnectionInfo::default()
         .set_db(target.database)
         .set_skip_set_lib_name();
@@ -108,10 +135,12 @@ pub(crate) async fn connect(target: &Target) -> Result<Wire, Fault> {
     })
 }
 
-async fn tcp(host: &str, port: u16) -> Result<TcpStream, Fault> {
+async fn tcp(host: &str, port: u16, stage: &Cell<Stage>) -> Result<TcpStream, Fault> {
+    stage.set(Stage::Resolving);
     let addresses = lookup_host((host, port))
         .await
         .map_err(|error| Fault::new(FaultKind::Unresolved, error.to_string()))?;
+    stage.set(Stage::Reaching);
     let mut last = Fault::from(FaultKind::Unresolved);
     for address in addresses {
         match TcpStream::connect(address).await {

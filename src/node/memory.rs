@@ -1,1 +1,404 @@
+//! A node whose server is in memory: for tests of services, and for the simulation.
+//!
+//! The queue in front of it, the decoding of answers and the rules of its supervisor are those of
+//! the real node ([`super::redis`]); only socket and server are made up. It has no task of its
+//! own: it moves when [`Node::turn`] is called, by the time it is told there.
 
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Value;
+
+use super::lane::{Admission, Entry, Lane, Link, Work};
+use super::wire::{self, Answer};
+use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
+use crate::clock::{Clock, Instant};
+
+pub(crate) mod chance;
+pub(crate) mod faults;
+mod hands;
+pub(crate) mod journal;
+pub(crate) mod server;
+pub(crate) mod store;
+mod touch;
+
+use chance::Chance;
+use server::{ClientId, ConnId, Question, Request, Response, Shared};
+
+/// How a node is treated, and by whom.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) client: ClientId,
+    pub(crate) marker_key: Arc<[u8]>,
+    /// A request without an answer for so long makes the node one that hangs.
+    pub(crate) patience: Duration,
+    /// The most grants and extensions in its queue.
+    pub(crate) limit: usize,
+}
+
+impl Terms {
+    /// As the real node has it: a connection whose oldest request has waited so long is given up.
+    fn give_up(&self) -> Duration {
+        self.patience.saturating_mul(5).max(Duration::from_secs(1))
+    }
+
+    /// As the real node has it: the time for one connection, the introduction included.
+    fn connect_within(&self) -> Duration {
+        self.patience.saturating_mul(2).max(Duration::from_secs(2))
+    }
+}
+
+/// As the real node has it: the most pipelines on their way at once.
+const WINDOW: usize = 32;
+
+/// One client's end of a connection to a server in memory.
+pub(crate) struct MemoryNode {
+    index: usize,
+    name: String,
+    server: Shared,
+    terms: Terms,
+    lane: Lane,
+    inbox: Inbox,
+    clock: Clock,
+    chance: Chance,
+    state: State,
+    /// Connections that failed in a row.
+    failures: u32,
+}
+
+enum State {
+    /// The next connection is tried then.
+    Pausing(Instant),
+    Opening {
+        conn: ConnId,
+        until: Instant,
+    },
+    Open(Session),
+}
+
+struct Session {
+    conn: ConnId,
+    flights: VecDeque<Flight>,
+    marker: u64,
+    /// The node's life is being read again.
+    meeting: bool,
+}
+
+/// What a request on its way was for.
+enum Flight {
+    Batch { entries: usize },
+    Introduction,
+}
+
+impl MemoryNode {
+    pub(crate) fn new(
+        index: usize,
+        name: String,
+        server: Shared,
+        terms: Terms,
+        inbox: Inbox,
+        clock: Clock,
+    ) -> Self {
+        let seed = u64::from(terms.client) << 32 | index as u64;
+        let chance = Chance::new(server.lock().chance.draw() ^ seed);
+        MemoryNode {
+            index,
+            name,
+            server,
+            lane: Lane::new(terms.patience, terms.limit),
+            terms,
+            inbox,
+            clock,
+            chance,
+            state: State::Pausing(Instant::from_nanos(0)),
+            failures: 0,
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        self.inbox.push(self.index, event);
+    }
+
+    fn answer(&self, id: AskId, reply: Reply, time: Option<Duration>) {
+        if id != NOBODY {
+            self.tell(Event::Answer { id, reply, time });
+        }
+    }
+
+    fn connect(&mut self, now: Instant) {
+        let mut server = self.server.lock();
+        let conn = server.connect(self.terms.client, self.inbox.bell(), now);
+        let marker_key = Arc::clone(&self.terms.marker_key);
+        server.send(conn, Request::Introduce { marker_key }, now);
+        drop(server);
+        let until = now.after(self.terms.connect_within());
+        self.state = State::Opening { conn, until };
+    }
+
+    /// There is no connection now; `link` says whether requests should wait for the next one.
+    fn broken(&mut self, conn: ConnId, link: Link, fault: &Fault) {
+        self.server.lock().leave(conn);
+        for entry in self.lane.broken(link) {
+            self.answer(entry.id, Reply::Failed(fault.clone()), None);
+        }
+    }
+
+    /// No connection could be made: the node is down.
+    fn failed(&mut self, conn: ConnId, fault: &Fault, now: Instant) {
+        let news = !matches!(self.lane.link(), Link::Down(_));
+        self.broken(conn, Link::Down(fault.clone()), fault);
+        if news {
+            self.tell(Event::Down(fault.clone()));
+        }
+        let pause = pause(self.failures, &mut self.chance);
+        self.failures = self.failures.saturating_add(1);
+        self.lane.forget(now);
+        self.state = State::Pausing(now.after(pause));
+    }
+
+    /// A connection has ended: the next one is tried at once, and requests wait for it.
+    fn ended(&mut self, conn: ConnId, fault: &Fault, now: Instant) {
+        self.broken(conn, Link::Opening, fault);
+        self.connect(now);
+    }
+
+    fn opening(&mut self, conn: ConnId, until: Instant, now: Instant) {
+        let response = self.server.lock().receive(conn, now);
+        let life = match response {
+            Some(Response::Introduced(values)) => wire::introduced(&values),
+            Some(Response::Ended(fault)) => Err(fault),
+            Some(Response::Batch { .. }) => Err(FaultKind::Protocol.into()),
+            None if now >= until => {
+                let limit = self.terms.connect_within().as_millis();
+                let detail = format!("no connection within {limit} ms");
+                Err(Fault::new(FaultKind::Timeout, detail))
+            }
+            None => return,
+        };
+        match life {
+            Ok(life) => self.opened(conn, life, now),
+            Err(fault) => self.failed(conn, &fault, now),
+        }
+    }
+
+    fn opened(&mut self, conn: ConnId, life: Life, now: Instant) {
+        self.failures = 0;
+        self.state = State::Open(Session {
+            conn,
+            flights: VecDeque::new(),
+            marker: life.marker,
+            meeting: false,
+        });
+        self.tell(Event::Met(life));
+        self.lane.repaired(now);
+    }
+
+    /// Takes in what has arrived over the open connection.
+    fn serve(&mut self, now: Instant) {
+        while let State::Open(session) = &self.state {
+            let conn = session.conn;
+            let response = self.server.lock().receive(conn, now);
+            let outcome = match response {
+                Some(response) => self.landed(response, now),
+                None => match self.lane.silence(now) {
+                    Some(silence) if silence >= self.terms.give_up() => {
+                        let detail = format!("no answer for {} ms", silence.as_millis());
+                        Err(Fault::new(FaultKind::Timeout, detail))
+                    }
+                    _ => return,
+                },
+            };
+            if let Err(fault) = outcome {
+                self.ended(conn, &fault, now);
+            }
+        }
+    }
+
+    /// A request is answered.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    fn landed(&mut self, response: Response, now: Instant) -> Result<(), Fault> {
+        let State::Open(session) = &mut self.state else {
+            return Ok(());
+        };
+        let flight = session.flights.pop_front();
+        match (response, flight) {
+            (Response::Ended(fault), _) => Err(fault),
+            (Response::Introduced(values), Some(Flight::Introduction)) => {
+                let life = wire::introduced(&values)?;
+                session.marker = life.marker;
+                session.meeting = false;
+                self.tell(Event::Met(life));
+                Ok(())
+            }
+            (Response::Batch { answers, marker }, Some(Flight::Batch { entries })) => {
+                if let Some(marker) = marker {
+                    self.check_marker(&marker, now);
+                }
+                let mut verdict = Ok(());
+                for answer in answers.into_iter().take(entries) {
+                    verdict = verdict.and(self.entry(answer));
+                }
+                verdict
+            }
+            _ => Err(FaultKind::Protocol.into()),
+        }
+    }
+
+    /// Another marker than at the introduction, or none: the node has lost its data since.
+    fn check_marker(&mut self, value: &Value, now: Instant) {
+        let State::Open(session) = &mut self.state else {
+            return;
+        };
+        if wire::millis(value).is_ok_and(|marker| marker == session.marker) {
+            return;
+        }
+        if !std::mem::replace(&mut session.meeting, true) {
+            session.flights.push_back(Flight::Introduction);
+            let marker_key = Arc::clone(&self.terms.marker_key);
+            let request = Request::Introduce { marker_key };
+            self.server.lock().send(session.conn, request, now);
+        }
+        self.tell(Event::Wiped);
+    }
+
+    fn entry(&mut self, answer: Result<Vec<Value>, Fault>) -> Result<(), Fault> {
+        let Some(entry) = self.lane.answered() else {
+            return Ok(());
+        };
+        let id = entry.id;
+        let mut time = None;
+        let reply = match answer {
+            Err(fault) => Reply::Failed(fault),
+            Ok(values) => match wire::decode(&entry, &mut values.into_iter()) {
+                Answer::Reply(reply) => reply,
+                Answer::Timed(reply, node_time) => {
+                    time = Some(node_time);
+                    reply
+                }
+                Answer::Inspect => match self.lane.again(entry, Work::Inspect, false) {
+                    true => return Ok(()),
+                    false => Reply::Held { left: None },
+                },
+                Answer::SpellOut => Reply::Failed(FaultKind::Protocol.into()),
+            },
+        };
+        let verdict = match &reply {
+            Reply::Failed(fault)
+                if matches!(fault.kind(), FaultKind::Protocol | FaultKind::ReadOnly) =>
+            {
+                Err(fault.clone())
+            }
+            _ => Ok(()),
+        };
+        self.answer(id, reply, time);
+        verdict
+    }
+
+    /// Puts all that waits on its way, a pipeline for each batch.
+    fn send(&mut self, now: Instant) {
+        let State::Open(session) = &mut self.state else {
+            return;
+        };
+        let mut server = self.server.lock();
+        while session.flights.len() < WINDOW && self.lane.is_waiting() {
+            let batch = self.lane.next_batch(now);
+            let grant = |entry: &Entry| matches!(entry.work, Work::Ask(Ask::Grant { .. }));
+            let with_marker = batch.iter().any(grant);
+            let marker_key = with_marker.then(|| Arc::clone(&self.terms.marker_key));
+            let entries = batch.len();
+            let asks = batch.iter().map(question).collect();
+            session.flights.push_back(Flight::Batch { entries });
+            server.send(session.conn, Request::Batch { asks, marker_key }, now);
+        }
+        server.run(now);
+    }
+}
+
+fn question(entry: &Entry) -> Question {
+    Question {
+        key: Box::from(&*entry.order.key),
+        token: entry.order.token,
+        work: entry.work,
+    }
+}
+
+/// As the real node has it: 25 ms at first, doubling to half a second; half is left to chance.
+fn pause(failures: u32, chance: &mut Chance) -> Duration {
+    let whole = 25u64.checked_shl(failures.min(8)).unwrap_or(500).min(500);
+    let half = Duration::from_millis(whole) / 2;
+    chance.between(half, half * 2)
+}
+
+impl Drop for MemoryNode {
+    fn drop(&mut self) {
+        if let State::Opening { conn, .. } | State::Open(Session { conn, .. }) = &self.state {
+            self.server.lock().leave(*conn);
+        }
+    }
+}
+
+impl Node for MemoryNode {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn submit(
+        &mut self,
+        id: AskId,
+        order: &Rc<Order>,
+        ask: Ask,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        let reply = match self.lane.admit(id, order, ask, now)? {
+            Admission::Queued => return Ok(()),
+            Admission::Withdrawn => Reply::Released(false),
+            Admission::Owed => match self.lane.link() {
+                Link::Down(fault) => Reply::Failed(fault.clone()),
+                Link::Opening | Link::Open => return Ok(()),
+            },
+        };
+        self.answer(id, reply, None);
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        if self.lane.is_waiting() {
+            self.send(self.clock.now());
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let now = self.clock.now();
+        let server = self.server.lock();
+        let (conn, own) = match &self.state {
+            State::Pausing(until) => (None, Some(*until)),
+            State::Opening { conn, until } => (Some(*conn), Some(*until)),
+            State::Open(session) => {
+                let silence = self.lane.silence(now);
+                let left = silence.map(|silence| self.terms.give_up().saturating_sub(silence));
+                (Some(session.conn), left.map(|left| now.after(left)))
+            }
+        };
+        let reply = conn.and_then(|conn| server.next_reply(conn));
+        own.into_iter().chain(reply).chain(server.due()).min()
+    }
+
+    fn turn(&mut self, now: Instant) {
+        self.server.lock().run(now);
+        if let State::Pausing(until) = self.state
+            && now >= until
+        {
+            self.connect(now);
+            self.server.lock().run(now);
+        }
+        if let State::Opening { conn, until } = self.state {
+            self.opening(conn, until, now);
+        }
+        self.serve(now);
+        self.send(now);
+    }
+}

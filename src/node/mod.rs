@@ -13,6 +13,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -42,7 +43,7 @@ pub(crate) const NOBODY: AskId = 0;
 /// The key and the owner token that a request is about, shared by the nodes of a round.
 #[derive(Debug)]
 pub(crate) struct Order {
-    pub(crate) key: Box<[u8]>,
+    pub(crate) key: Arc<[u8]>,
     pub(crate) token: OwnerToken,
 }
 
@@ -92,8 +93,12 @@ pub(crate) struct Life {
 /// What comes from a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// The answer to one request.
-    Answer { id: AskId, reply: Reply },
+    /// The answer to one request, and the node's own time where it came along (P5).
+    Answer {
+        id: AskId,
+        reply: Reply,
+        time: Option<Duration>,
+    },
     /// A new connection is ready, to a server that says this of itself. Comes before any answer
     /// over that connection.
     Met(Life),
@@ -120,9 +125,6 @@ pub(crate) trait Node {
     /// All requests of this turn are in: what waits may be sent, in one piece.
     fn flush(&mut self);
 
-    /// How many requests wait or are on their way.
-    fn backlog(&self) -> usize;
-
     /// When [`Node::turn`] must be called at the latest: for nodes without a task of their own.
     fn due(&self) -> Option<Instant> {
         None
@@ -136,7 +138,7 @@ pub(crate) trait Node {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
     events: Rc<RefCell<VecDeque<(usize, Event)>>>,
-    arrived: Rc<Notify>,
+    arrived: Arc<Notify>,
 }
 
 impl Inbox {
@@ -147,6 +149,17 @@ impl Inbox {
 
     pub(crate) fn pop(&self) -> Option<(usize, Event)> {
         self.events.borrow_mut().pop_front()
+    }
+
+    /// What wakes the engine, for a node whose events come from another thread.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn bell(&self) -> Arc<Notify> {
+        Arc::clone(&self.arrived)
+    }
+
+    /// Whether there is nothing to be taken out.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.borrow().is_empty()
     }
 
     /// Ends when something has arrived since the last time it ended.

@@ -100,6 +100,7 @@ async fn a_waiter_that_is_dropped_between_its_rounds_leaves_no_key() {
     let scene = scene();
     let outer = scene.rival.lock("busy").acquire().await.expect("a lock");
     let probe = scene.cluster.probe();
+    let monitor = Monitor::on(scene.cluster[0].port());
     let token = probe.holder_by_quorum(key("busy")).expect("a holder");
     let mut dice = Dice::new();
     for _ in 0..pick(15, 150) {
@@ -108,6 +109,11 @@ async fn a_waiter_that_is_dropped_between_its_rounds_leaves_no_key() {
         assert!(timeout(after, waiting.acquire()).await.is_err());
     }
     sleep(2 * ROUND_TRIP).await;
+    // Nobody goes on asking for those that are gone.
+    let asked = monitor.of("set").len();
+    sleep(5 * PAUSE).await;
+    assert!(asked > 0, "no waiter ever asked");
+    assert_eq!(monitor.of("set").len(), asked);
     let owners = probe.owners(key("busy"));
     let ours = |owner: &Option<Owner>| owner.as_ref().is_some_and(|owner| owner.0 == token);
     assert!(owners.iter().all(ours), "{owners:?}");

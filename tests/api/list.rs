@@ -9,16 +9,59 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every public item, sorted.
+/// Every public item, sorted. Those of a public module bear its name; a module inside it is one
+/// item.
 pub fn public_items() -> Vec<String> {
-    let library = fs::read_to_string(root().join("src/lib.rs")).expect("the library's root");
+    let library = read(&root().join("src/lib.rs"));
     let exported = exports(&library);
     let mut items = exported.clone();
+    let mut own = BTreeSet::new();
+    for module in public_modules(&library) {
+        let place = root().join("src").join(&module);
+        let files = [place.with_extension("rs"), place.join("mod.rs")];
+        let head = read(files.iter().find(|file| file.exists()).expect("its file"));
+        let mut names = exports(&head);
+        names.extend(head.lines().filter_map(declared));
+        names.extend(public_modules(&head));
+        let mut inside = names.clone();
+        for file in sources(&place) {
+            members(&read(&file), &names, &mut inside);
+        }
+        members(&head, &names, &mut inside);
+        items.extend(inside.iter().map(|item| format!("{module}::{item}")));
+        own.extend(
+            sources(&place)
+                .into_iter()
+                .map(|file| (file, names.clone())),
+        );
+    }
     for file in sources(&root().join("src")) {
-        let text = fs::read_to_string(&file).expect("a source file");
-        members(&text, &exported, &mut items);
+        let hidden = own.iter().find(|(path, _)| *path == file);
+        let seen = |name: &&String| hidden.is_none_or(|(_, names)| !names.contains(*name));
+        let names = exported.iter().filter(seen).cloned().collect();
+        members(&read(&file), &names, &mut items);
     }
     items.into_iter().collect()
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// The names in `pub mod name;`, unless it is hidden.
+fn public_modules(library: &str) -> Vec<String> {
+    let lines: Vec<&str> = library.lines().collect();
+    let shown = lines.windows(2).filter(|pair| pair[0] != "#[doc(hidden)]");
+    let names = shown.filter_map(|pair| pair[1].strip_prefix("pub mod ")?.strip_suffix(';'));
+    names.map(str::to_owned).collect()
+}
+
+/// What a line declares for everybody.
+fn declared(line: &str) -> Option<String> {
+    let rest = line.strip_prefix("pub ")?;
+    let kinds = ["struct ", "enum ", "fn ", "trait ", "type "];
+    let name = kinds.iter().find_map(|kind| rest.strip_prefix(kind))?;
+    Some(identifier(name))
 }
 
 /// What is gone (`-`), then what is new (`+`).
@@ -99,7 +142,8 @@ fn identifier(text: &str) -> String {
 
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(directory).expect("the sources").flatten() {
+    // A module of one file has no directory.
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
             found.extend(sources(&path));

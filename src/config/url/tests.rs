@@ -103,7 +103,7 @@ fn the_wrong_part_is_named() {
         ("redis://127.0.0.256", "host"),
         ("redis://127.1", "host"),
         ("redis://bücher", "host"),
-        ("redis://a,redis://b", "port"),
+        ("redis://a,redis://b", "host"),
         ("redis://a/x", "database"),
         ("redis://a/-1", "database"),
         ("redis://a/4294967296", "database"),

@@ -1,0 +1,292 @@
+//! What can be done to a server and to the paths that lead to it.
+
+use std::time::Duration;
+
+use super::super::{Fault, FaultKind};
+use super::chance::Chance;
+use super::server::{ClientId, Conn, ConnId, NO_LATENCY, Request, Response, Server};
+use crate::clock::Instant;
+
+/// The state of the network between one client and one server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Path {
+    #[default]
+    Open,
+    /// Nothing comes through now; it will once the path is mended, as TCP sends again.
+    Held,
+    /// What is sent is gone for good, and so is the connection it was sent on.
+    Swallows,
+}
+
+/// What happens to the requests on their way when a connection is reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reset {
+    /// None of them is carried out.
+    Before,
+    /// All are carried out; the answers are lost.
+    After,
+    /// So many of them are carried out, and the rest and the answers are lost.
+    Amid(usize),
+}
+
+/// How a server comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Restart {
+    Empty,
+    WithData,
+    /// Without the last write: it was not on the disk yet.
+    WithoutLastWrite,
+}
+
+/// The scripted faults of one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Faults {
+    pub(super) hung: bool,
+    pub(super) refusing: bool,
+    pub(super) latency: (Duration, Duration),
+    /// What each request keeps it busy for.
+    pub(super) service: Duration,
+    /// The answer to the next requests, and to how many.
+    errors: Option<(Fault, u64)>,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Faults {
+            hung: false,
+            refusing: false,
+            latency: NO_LATENCY,
+            service: Duration::ZERO,
+            errors: None,
+        }
+    }
+}
+
+impl Faults {
+    pub(super) fn latency(&self, chance: &mut Chance) -> Duration {
+        let (least, most) = self.latency;
+        if least == most {
+            return least;
+        }
+        chance.between(least, most)
+    }
+
+    /// The error that the next request gets. A server out of memory still lets deletes pass.
+    pub(super) fn error(&mut self, release: bool) -> Option<Fault> {
+        let (fault, left) = self.errors.as_mut()?;
+        if release && fault.kind() == FaultKind::OutOfMemory {
+            return None;
+        }
+        let fault = fault.clone();
+        *left -= 1;
+        if *left == 0 {
+            self.errors = None;
+        }
+        Some(fault)
+    }
+}
+
+impl Server {
+    /// A request and its answer each take a time from `least` to `most`.
+    pub(crate) fn set_latency(&mut self, least: Duration, most: Duration) {
+        self.faults.latency = (least, most.max(least));
+    }
+
+    /// Each request keeps the server busy for so long.
+    pub(crate) fn set_service(&mut self, busy: Duration) {
+        self.faults.service = busy;
+    }
+
+    /// The next `count` requests get `fault` for an answer.
+    pub(crate) fn fail(&mut self, fault: Fault, count: u64) {
+        self.faults.errors = (count > 0).then_some((fault, count));
+    }
+
+    pub(crate) fn stop_failing(&mut self) {
+        self.faults.errors = None;
+    }
+
+    /// Stopped: sockets take requests in, and none is carried out before [`Server::resume`].
+    pub(crate) fn hang(&mut self, now: Instant) {
+        self.run(now);
+        self.faults.hung = true;
+    }
+
+    pub(crate) fn resume(&mut self, now: Instant) {
+        if std::mem::take(&mut self.faults.hung) {
+            self.free_from = self.free_from.max(now);
+            self.ring();
+        }
+    }
+
+    /// New connections are refused; those that are there stay.
+    pub(crate) fn refuse(&mut self, refusing: bool) {
+        self.faults.refusing = refusing;
+    }
+
+    /// The process ends: all connections do, and new ones are refused.
+    pub(crate) fn kill(&mut self, now: Instant) {
+        self.run(now);
+        self.faults.refusing = true;
+        self.faults.hung = false;
+        self.queue.clear();
+        let ids: Vec<ConnId> = self.conns.keys().copied().collect();
+        for id in ids {
+            self.end(id, now);
+        }
+    }
+
+    /// The process ends and comes back at once, under a new run id.
+    pub(crate) fn restart(&mut self, how: Restart, now: Instant) {
+        self.kill(now);
+        match how {
+            Restart::Empty => self.store.clear(),
+            Restart::WithData => {}
+            Restart::WithoutLastWrite => self.store.undo(),
+        }
+        self.lost_data |= how == Restart::Empty;
+        self.faults.refusing = false;
+        self.run_id = format!("{:016x}", self.chance.draw());
+        self.born = self.hands.at(now) / 1_000_000_000;
+        self.free_from = self.free_from.max(now);
+    }
+
+    /// `FLUSHALL`
+    pub(crate) fn wipe(&mut self, now: Instant) {
+        self.run(now);
+        self.store.clear();
+        self.lost_data = true;
+    }
+
+    /// Ends the connections of `client`.
+    pub(crate) fn reset(&mut self, client: ClientId, how: Reset, now: Instant) {
+        self.run(now);
+        let mut left = match how {
+            Reset::Before => 0,
+            Reset::After => usize::MAX,
+            Reset::Amid(count) => count,
+        };
+        if self.faults.hung {
+            left = 0;
+        }
+        for id in self.conns_of(client) {
+            let mine = self.queue.iter().filter(|(_, (conn, _))| *conn == id);
+            let numbers: Vec<_> = mine.map(|(number, _)| *number).collect();
+            for number in numbers {
+                if let Some((_, request)) = self.queue.remove(&number) {
+                    let most = left;
+                    left = left.saturating_sub(request.len());
+                    if most > 0 {
+                        self.carry_out(id, request, now, most);
+                    }
+                }
+            }
+            self.end(id, now);
+        }
+    }
+
+    fn conns_of(&self, client: ClientId) -> Vec<ConnId> {
+        let mine = self.conns.iter().filter(|(_, conn)| conn.client == client);
+        mine.map(|(id, _)| *id).collect()
+    }
+
+    /// The server's side ends a connection: what it had not sent yet, and what was on its way,
+    /// is lost.
+    fn end(&mut self, id: ConnId, now: Instant) {
+        if let Some(conn) = self.conns.get_mut(&id).filter(|conn| !conn.dead) {
+            conn.dead = true;
+            conn.pending = 0;
+            conn.replies.clear();
+            conn.held_in.clear();
+            conn.held_out.clear();
+            let fault = Fault::new(FaultKind::ConnectionLost, "reset by the server");
+            self.respond(id, Response::Ended(fault), now);
+        }
+        self.conns.retain(|_, conn| !(conn.left && conn.dead));
+    }
+
+    /// Changes the network between `client` and this server.
+    pub(crate) fn set_path(&mut self, client: ClientId, path: Path, now: Instant) {
+        self.run(now);
+        self.paths.insert(client, path);
+        if path != Path::Open {
+            self.stop_on_the_way(client, path, now);
+            return;
+        }
+        for id in self.conns_of(client) {
+            let Some(conn) = self.conns.get_mut(&id).filter(|conn| !conn.broken) else {
+                continue;
+            };
+            let (requests, responses) = conn.take_held();
+            requests
+                .into_iter()
+                .for_each(|request| self.deliver(id, request, now));
+            responses
+                .into_iter()
+                .for_each(|response| self.respond(id, response, now));
+        }
+        self.ring();
+    }
+
+    /// What is on its way when the path closes shares its fate.
+    fn stop_on_the_way(&mut self, client: ClientId, path: Path, now: Instant) {
+        for id in self.conns_of(client) {
+            let coming = self.take_on_the_way(id, now);
+            let Some(conn) = self.conns.get_mut(&id) else {
+                continue;
+            };
+            conn.pending = conn.pending.saturating_sub(coming.len());
+            let going = conn.take_coming(now);
+            if path == Path::Held {
+                conn.held_in.extend(coming);
+                conn.held_out.extend(going);
+            } else if !(coming.is_empty() && going.is_empty()) {
+                conn.broken = true;
+            }
+        }
+    }
+
+    /// The requests over `id` that have not reached the server's socket by `now`.
+    fn take_on_the_way(&mut self, id: ConnId, now: Instant) -> Vec<Request> {
+        let later = self.queue.range((now.after(Duration::from_nanos(1)), 0)..);
+        let mine = later.filter(|(_, (conn, _))| *conn == id);
+        let numbers: Vec<_> = mine.map(|(number, _)| *number).collect();
+        let taken = numbers
+            .iter()
+            .filter_map(|number| self.queue.remove(number));
+        taken.map(|(_, request)| request).collect()
+    }
+
+    /// Wakes every client: something may have become due.
+    pub(crate) fn ring(&self) {
+        for conn in self.conns.values() {
+            conn.bell.notify_one();
+        }
+    }
+}
+
+impl Request {
+    /// How many commands it holds.
+    fn len(&self) -> usize {
+        match self {
+            Request::Introduce { .. } => 1,
+            Request::Batch { asks, .. } => asks.len(),
+        }
+    }
+}
+
+impl Conn {
+    fn take_held(&mut self) -> (Vec<Request>, Vec<Response>) {
+        (
+            std::mem::take(&mut self.held_in),
+            std::mem::take(&mut self.held_out),
+        )
+    }
+
+    /// The answers that have not arrived by `now`.
+    fn take_coming(&mut self, now: Instant) -> Vec<Response> {
+        let arrived = self.replies.partition_point(|(arrives, _)| *arrives <= now);
+        let coming = self.replies.split_off(arrived);
+        coming.into_iter().map(|(_, response)| response).collect()
+    }
+}

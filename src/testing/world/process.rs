@@ -1,0 +1,94 @@
+//! One process of a world: the engine of its client, run by the world instead of a thread.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use crate::clock::Instant;
+use crate::coordinator::Tokens;
+use crate::engine::{Chance, Command, Handle, Runner, Setup, Start};
+use crate::node::OwnerToken;
+use crate::node::memory::chance;
+
+type Newborn = (Setup, mpsc::UnboundedReceiver<Command>);
+
+/// A process.
+pub(super) struct Process {
+    /// What its client has asked to be started.
+    newborn: Arc<Mutex<Vec<Newborn>>>,
+    runners: Vec<Runner>,
+    chance: chance::Chance,
+    pub(super) frozen_until: Instant,
+}
+
+impl Process {
+    pub(super) fn new(seed: u64) -> Self {
+        Process {
+            newborn: Arc::default(),
+            runners: Vec::new(),
+            chance: chance::Chance::new(seed),
+            frozen_until: Instant::from_nanos(0),
+        }
+    }
+
+    /// How its client starts an engine.
+    pub(super) fn start(&self) -> Arc<Start> {
+        let newborn = Arc::clone(&self.newborn);
+        Arc::new(move |setup| {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            let mut newborn = newborn.lock().unwrap_or_else(PoisonError::into_inner);
+            newborn.push((setup, receiver));
+            Ok(Handle::new(sender))
+        })
+    }
+
+    /// Does what is to be done now. `false` if there is nothing.
+    pub(super) fn turn(&mut self, now: Instant) -> bool {
+        if self.frozen_until > now {
+            return false;
+        }
+        self.adopt();
+        let Some(index) = self.runners.iter().position(Runner::is_busy) else {
+            return false;
+        };
+        self.runners[index].take();
+        if !self.runners[index].turn() {
+            self.runners.remove(index);
+        }
+        true
+    }
+
+    fn adopt(&mut self) {
+        let newborn =
+            std::mem::take(&mut *self.newborn.lock().unwrap_or_else(PoisonError::into_inner));
+        for (setup, commands) in newborn {
+            let (tokens, chance) = (self.tokens(), self.jitter());
+            self.runners
+                .push(Runner::new(setup, commands, tokens, chance));
+        }
+    }
+
+    fn tokens(&mut self) -> Tokens {
+        let mut chance = chance::Chance::new(self.chance.draw());
+        Box::new(move || {
+            let mut bytes = [0; 20];
+            for chunk in bytes.chunks_mut(8) {
+                chunk.copy_from_slice(&chance.draw().to_be_bytes()[..chunk.len()]);
+            }
+            Some(OwnerToken::new(bytes))
+        })
+    }
+
+    fn jitter(&mut self) -> Chance {
+        let mut chance = chance::Chance::new(self.chance.draw());
+        Box::new(move || chance.draw())
+    }
+
+    /// When it has something to do, as far as is known at `now`.
+    pub(super) fn due(&self, now: Instant) -> Option<Instant> {
+        if self.frozen_until > now {
+            return Some(self.frozen_until);
+        }
+        self.runners.iter().filter_map(Runner::next_timeout).min()
+    }
+}

@@ -1,0 +1,199 @@
+//! The public double: nodes in memory under the real client, on its own thread.
+
+use std::time::{Duration, Instant};
+
+use futures::executor::block_on;
+use quorumlock::testing::{Clock, Cluster};
+use quorumlock::{AcquireError, Client, FaultKind, Loss, Released, RestartGuard, Vote};
+
+const TTL: Duration = Duration::from_secs(3);
+
+fn fault_of(error: &AcquireError, node: usize) -> Option<FaultKind> {
+    error.attempt().unwrap().votes()[node].vote.fault()
+}
+
+#[test]
+fn a_healthy_set_locks_excludes_and_releases() {
+    let client = Client::in_memory(5);
+    let lock = client.lock("job");
+    let guard = block_on(lock.acquire()).unwrap();
+    let refused = block_on(lock.try_acquire()).unwrap_err();
+    assert!(matches!(&refused, AcquireError::Contended(attempt) if attempt.is_held_here()));
+    assert_eq!(block_on(guard.release()).unwrap(), Released::InTime);
+    assert!(block_on(lock.try_acquire()).is_ok());
+}
+
+#[test]
+fn a_dropped_guard_frees_the_lock_on_every_node() {
+    let cluster = Cluster::new(5);
+    let guard = block_on(cluster.client().lock("job").acquire()).unwrap();
+    assert_eq!(cluster.holders("job"), [5]);
+    drop(guard);
+    // The next one waits behind the release on each node.
+    let next = block_on(cluster.client().lock("job").acquire()).unwrap();
+    assert_eq!(cluster.holders("job"), [5]);
+    drop(next);
+}
+
+#[test]
+fn clients_of_one_cluster_exclude_each_other() {
+    let cluster = Cluster::new(3);
+    let guard = block_on(cluster.client().lock("job").acquire()).unwrap();
+    let rival = cluster.client();
+    match block_on(rival.lock("job").try_acquire()).unwrap_err() {
+        AcquireError::Contended(attempt) => {
+            assert!(!attempt.is_held_here());
+            let held = |vote: &Vote| matches!(vote, Vote::Held { .. });
+            assert!(
+                attempt
+                    .votes()
+                    .iter()
+                    .filter(|node| held(&node.vote))
+                    .count()
+                    >= 2
+            );
+        }
+        other => panic!("{other}"),
+    }
+    drop(guard);
+}
+
+#[test]
+fn two_bad_nodes_of_five_do_no_harm_and_three_are_an_outage() {
+    let cluster = Cluster::new(5);
+    cluster.node(0).kill();
+    cluster.node(1).hang();
+    let client = cluster.client_with(cluster.config().ttl(TTL)).unwrap();
+    let lock = client.lock("job").wait(Duration::ZERO);
+    let guard = block_on(lock.acquire()).unwrap();
+    assert_eq!(block_on(guard.release()).unwrap(), Released::InTime);
+
+    cluster.node(2).fail_with(FaultKind::OutOfMemory);
+    let error = block_on(lock.acquire()).unwrap_err();
+    assert!(matches!(error, AcquireError::Unavailable(_)), "{error}");
+    assert_eq!(fault_of(&error, 0), Some(FaultKind::ConnectionRefused));
+    assert_eq!(fault_of(&error, 1), Some(FaultKind::Timeout));
+    assert_eq!(fault_of(&error, 2), Some(FaultKind::OutOfMemory));
+
+    cluster.node(2).heal();
+    assert!(block_on(lock.acquire()).is_ok());
+}
+
+#[test]
+fn a_node_that_will_never_serve_us_is_told_apart_from_an_outage() {
+    let cluster = Cluster::new(3);
+    let client = cluster.client();
+    for node in 0..2 {
+        cluster.node(node).fail_with(FaultKind::Permission);
+    }
+    let lock = client.lock("job");
+    let started = Instant::now();
+    let error = block_on(lock.acquire()).unwrap_err();
+    assert!(matches!(error, AcquireError::Rejected(_)), "{error}");
+    assert_eq!(fault_of(&error, 0), Some(FaultKind::Permission));
+    // Nobody waits for what will not change.
+    assert!(started.elapsed() < Duration::from_secs(5));
+
+    cluster.nodes().iter().for_each(|node| node.heal());
+    let healed = Instant::now();
+    while let Err(error) = block_on(lock.acquire()) {
+        assert!(healed.elapsed() < Duration::from_secs(10), "{error}");
+    }
+}
+
+#[test]
+fn a_node_that_restarted_empty_has_no_vote_unless_the_guard_is_off() {
+    for (guard, served) in [(RestartGuard::Auto, false), (RestartGuard::Off, true)] {
+        let cluster = Cluster::new(3);
+        let config = cluster.config().restart_guard(guard).wait(Duration::ZERO);
+        let client = cluster.client_with(config).unwrap();
+        drop(block_on(client.lock("first").acquire()).unwrap());
+        for node in 0..2 {
+            cluster.node(node).restart_empty();
+        }
+        let late = cluster
+            .config()
+            .restart_guard(guard)
+            .wait(Duration::from_millis(200));
+        let client = cluster.client_with(late).unwrap();
+        let outcome = block_on(client.lock("job").acquire());
+        assert_eq!(outcome.is_ok(), served, "{guard:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn the_clock_of_a_test_ends_leases_and_retries_of_every_client() {
+    let clock = Clock::new();
+    let cluster = Cluster::with_clock(5, &clock);
+    let config = cluster.config().ttl(TTL).auto_extend(false).wait_forever();
+    let (one, two) = (
+        cluster.client_with(config.clone()).unwrap(),
+        cluster.client_with(config).unwrap(),
+    );
+    let guard = block_on(one.lock("job").acquire()).unwrap();
+    let lost = guard.lost();
+    let rival = two.lock("job");
+    let waiting = std::thread::spawn(move || block_on(rival.acquire()));
+    clock.advance(guard.remaining());
+    assert!(!guard.is_held());
+    assert_eq!(block_on(lost), Loss::Expired);
+    // The rival's retries need the clock as well.
+    while !waiting.is_finished() {
+        clock.advance(Duration::from_millis(10));
+        std::thread::yield_now();
+    }
+    assert!(waiting.join().unwrap().unwrap().is_held());
+    assert!(clock.elapsed() < TTL * 3, "{:?}", clock.elapsed());
+}
+
+#[test]
+fn a_guard_extends_itself_by_the_clock_of_a_test() {
+    let clock = Clock::new();
+    let cluster = Cluster::with_clock(3, &clock);
+    let client = cluster.client_with(cluster.config().ttl(TTL)).unwrap();
+    let guard = block_on(client.lock("job").acquire()).unwrap();
+    while clock.elapsed() < TTL * 3 {
+        clock.advance(Duration::from_millis(100));
+        // One command to and fro: the engine has had its turn by then.
+        assert!(block_on(client.lock("other").try_acquire()).is_ok());
+    }
+    assert!(guard.is_held());
+    assert!(guard.remaining() > TTL / 2);
+}
+
+#[test]
+fn a_node_that_hangs_answers_late_and_leaves_nothing_behind() {
+    let cluster = Cluster::new(3);
+    cluster.node(2).hang();
+    let client = cluster.client();
+    let guard = block_on(client.lock("job").acquire()).unwrap();
+    assert_eq!(block_on(guard.release()).unwrap(), Released::InTime);
+    cluster.node(2).resume();
+    let next = block_on(client.lock("job").acquire()).unwrap();
+    assert_eq!(cluster.holders("job").len(), 1);
+    drop(next);
+}
+
+#[test]
+fn closing_a_client_releases_what_it_holds() {
+    let cluster = Cluster::new(3);
+    let client = cluster.client();
+    let guard = block_on(client.lock("job").acquire()).unwrap();
+    block_on(client.close()).unwrap();
+    assert_eq!(guard.loss(), Some(Loss::Closed));
+    assert_eq!(cluster.copies("job"), 0);
+    let after = block_on(client.lock("job").acquire());
+    assert!(matches!(after, Err(AcquireError::Closed)));
+}
+
+#[test]
+fn delays_are_honoured_by_the_engines_own_alarm() {
+    let cluster = Cluster::new(3);
+    let latency = Duration::from_millis(20);
+    cluster.nodes().iter().for_each(|node| node.delay(latency));
+    let started = Instant::now();
+    let guard = block_on(cluster.client().lock("job").acquire()).unwrap();
+    // A connection takes a round trip, the round another one.
+    assert!(started.elapsed() >= latency * 4, "{:?}", started.elapsed());
+    assert!(guard.is_held());
+}
