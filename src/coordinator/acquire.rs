@@ -64,13 +64,23 @@ impl Coordinator {
     pub(super) fn voted(&mut self, id: AskId, node: usize, reply: Reply, now: Instant) {
         if let Some(Pending::Round(attempt)) = self.asks.get_mut(&id) {
             attempt.see(node, reply);
-            self.judge(id, now);
+            // Past its end the round is left to its timer, which is due in this very turn: by
+            // then every answer that is here has been counted. Else the first of the answers that
+            // a stalled process finds would condemn those behind it.
+            if now < attempt.round.expires() {
+                self.judge(id, now);
+            }
         }
     }
 
-    /// Whose vote counts has changed: every open round is looked at again.
+    /// Whose vote counts has changed: every open round is looked at again. One past its end is
+    /// left to its timer.
     pub(super) fn judge_all(&mut self, now: Instant) {
-        let mut rounds: Vec<AskId> = self.attempts.values().copied().collect();
+        let open = |id: &&AskId| match self.asks.get(id) {
+            Some(Pending::Round(attempt)) => now < attempt.round.expires(),
+            _ => false,
+        };
+        let mut rounds: Vec<AskId> = self.attempts.values().filter(open).copied().collect();
         rounds.sort_unstable();
         for id in rounds {
             self.judge(id, now);
