@@ -17,6 +17,7 @@ mod outages;
 mod permissions;
 mod restarts;
 mod scripts;
+mod silent_dns;
 mod stand_in;
 mod timeouts;
 #[cfg(feature = "tls")]

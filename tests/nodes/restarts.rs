@@ -46,7 +46,8 @@ impl Field {
     async fn of_age() -> Field {
         let cluster = Cluster::start(5);
         let first = client(settings(cluster.urls(), RestartGuard::Auto));
-        first.lock("warm").acquire().await.expect("a new set");
+        let warm = first.lock("warm").acquire().await;
+        drop(warm.expect("a new set"));
         // Uptimes are in whole seconds.
         tokio::time::sleep(RESTART_DELAY + 1100 * MS).await;
         let proxies = Proxy::in_front_of_all(cluster.ports());

@@ -91,11 +91,18 @@ async fn noscript_costs_one_round_trip_and_no_vote() {
     assert!(guard.release().await.expect("a release").in_time());
     let gone = || nodes.iter().all(|node| !node.holds("job"));
     assert!(eventually_async(SLACK, gone).await);
+    let mut whole = 0;
     for node in &nodes {
-        let scripts = (node.count("EVALSHA"), node.count("EVAL"));
-        assert_eq!(scripts, (2, 2), "{:?}", node.stub.received());
+        assert_eq!(node.count("EVALSHA"), 2);
+        // Where the release came first, the extension is not sent again.
+        assert!((1..=2).contains(&node.count("EVAL")));
+        whole += usize::from(node.count("EVAL") == 2);
         assert_eq!(node.stub.connections(), 1);
     }
+    assert!(
+        whole >= 2,
+        "a quorum extended, of which {whole} by the text"
+    );
 }
 
 #[tokio::test]
