@@ -292,6 +292,8 @@ impl LeaseStore for Coordinator {
     }
 
     fn flush(&mut self) {
+        let asks = &self.asks;
+        self.timers.tidy(asks.len(), |_, id| asks.contains_key(id));
         for node in &mut self.nodes {
             node.flush();
         }
