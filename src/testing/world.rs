@@ -17,7 +17,7 @@
 //! - hash maps: none is iterated where the order shows;
 //! - whatever a test decides by chance: [`World::chance`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
@@ -70,6 +70,8 @@ struct Inner {
     chance: RefCell<chance::Chance>,
     checks: RefCell<Vec<Check>>,
     seed: u64,
+    /// A test has done something to a server.
+    touched: Cell<bool>,
 }
 
 type Check = Rc<dyn Fn(&World) -> Result<(), String>>;
@@ -100,6 +102,7 @@ impl World {
             chance: RefCell::new(chance),
             checks: RefCell::default(),
             seed,
+            touched: Cell::new(true),
         }))
     }
 
@@ -127,6 +130,7 @@ impl World {
     /// One server, as the public double has it.
     #[must_use]
     pub fn node(&self, index: usize) -> Node {
+        self.0.touched.set(true);
         self.0.cluster.node(index)
     }
 
@@ -243,7 +247,11 @@ impl World {
     }
 
     fn act(&self, limit: Duration) -> Step {
+        if self.0.touched.take() {
+            self.forget_dues();
+        }
         if self.0.executor.poll_one(|process| self.is_frozen(process)) {
+            self.forget_dues();
             return Step::Polled;
         }
         let now = self.now();
@@ -251,6 +259,8 @@ impl World {
             let mut server = node.server.lock();
             if server.due().is_some_and(|due| due <= now) {
                 server.run(now);
+                drop(server);
+                self.forget_dues();
                 return Step::Served;
             }
         }
@@ -268,6 +278,11 @@ impl World {
             }
             _ => Step::Idle,
         }
+    }
+
+    fn forget_dues(&self) {
+        let processes = self.0.processes.borrow();
+        processes.iter().for_each(Process::forget_due);
     }
 
     /// When anything is due after `now`.

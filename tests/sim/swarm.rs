@@ -22,7 +22,7 @@ pub struct Plan {
 }
 
 /// How long the faults go on.
-const STORM: Duration = ms(5_000);
+const STORM: Duration = ms(3_000);
 
 /// One guard, as the invariants see it.
 struct Hold {
