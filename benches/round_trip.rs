@@ -13,7 +13,6 @@
 mod support;
 
 use std::{
-    env,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -22,7 +21,7 @@ use std::{
 };
 
 use criterion::Criterion;
-use support::{Contender, Plan, RawFloor, Servers, interleave};
+use support::{Contender, Plan, Servers, client, interleave, is_measured, pair, raw_pair};
 use tokio::runtime::{Builder, Runtime};
 
 const NODES: usize = 5;
@@ -48,34 +47,15 @@ fn main() {
 
 /// All that is compared; the first is the one that the others are compared with.
 async fn contenders(urls: &[String]) -> Vec<Contender> {
-    vec![
-        raw(urls).await,
-        // The product's pair goes here.
-    ]
+    vec![raw_pair(urls, TTL).await, pair("quorumlock", client(urls))]
 }
 
-async fn raw(urls: &[String]) -> Contender {
-    let floor = RawFloor::connect(urls)
-        .await
-        .expect("the servers that we started");
-    Contender::new("raw redis-rs", move |key| {
-        let floor = floor.clone();
-        async move {
-            match floor.acquire(&key, TTL).await {
-                Some(token) => floor.release(&key, &token).await,
-                None => false,
-            }
-        }
-    })
-}
-
-/// `cargo bench` measures; `cargo test` only shows that it runs.
 fn plan() -> Plan {
-    let measure = env::args().any(|argument| argument == "--bench");
+    let measured = is_measured();
     Plan {
         tasks: 1,
-        rounds: if measure { 25 } else { 1 },
-        slice: Duration::from_millis(if measure { 200 } else { 20 }),
+        rounds: if measured { 25 } else { 1 },
+        slice: Duration::from_millis(if measured { 200 } else { 20 }),
     }
 }
 

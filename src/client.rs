@@ -8,10 +8,13 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError, Settings};
 use crate::engine::{Command, Core, Source};
+use crate::error::AttachError;
+use crate::guard::Guard;
 use crate::key;
 use crate::lock::Lock;
 use crate::node::redis::{Manners, RedisNode};
 use crate::node::{Inbox, Node};
+use crate::ticket::LeaseTicket;
 
 /// The most requests that wait for one node.
 const QUEUE_LIMIT: usize = 16 * 1024;
@@ -99,6 +102,24 @@ impl Client {
     #[must_use]
     pub fn lock(&self, resource: impl AsRef<[u8]>) -> Lock {
         Lock::new(Arc::clone(&self.core), resource.as_ref())
+    }
+
+    /// Takes over a lease that [`Guard::detach`](crate::Guard::detach) let go of, here or in
+    /// another process: the guard that comes back holds it for a full TTL, and extends it.
+    ///
+    /// # Errors
+    /// [`AttachError::Lost`] the lease is over; [`AttachError::Unavailable`] no quorum answered,
+    /// and the ticket is as good as before. A ticket can be attached twice; then both guards hold
+    /// the same lease, and the release of either ends it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the lease to whoever has the ticket.
+    ///
+    /// # Round trips
+    /// One: an extension that restores nothing.
+    pub async fn attach(&self, ticket: &LeaseTicket) -> Result<Guard, AttachError> {
+        let lock = self.lock(&ticket.resource).ttl(ticket.ttl);
+        Ok(lock.adopt(ticket.secret).await?)
     }
 
     /// Ends the client: releases what its guards hold, lets acquisitions that wait fail with

@@ -34,11 +34,6 @@ impl Instant {
         Instant(self.0.saturating_add(nanos(span)))
     }
 
-    /// `self - span`, and zero where that does not fit.
-    pub(crate) fn before(self, span: Duration) -> Self {
-        Instant(self.0.saturating_sub(nanos(span)))
-    }
-
     /// The time from `earlier` to `self`; zero where `earlier` is the later one.
     pub(crate) fn since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -132,10 +127,6 @@ mod tests {
     #[test]
     fn sums_stop_at_the_ends_instead_of_wrapping() {
         assert_eq!(Instant::FAR.after(Duration::MAX), Instant::FAR);
-        assert_eq!(
-            Instant::from_nanos(5).before(Duration::from_nanos(9)),
-            Instant::from_nanos(0)
-        );
         assert_eq!(Instant::from_nanos(5).since(Instant::FAR), Duration::ZERO);
     }
 }

@@ -14,22 +14,23 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::{debug, info, warn};
 
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, Order, OwnerToken, Reply};
-use crate::quorum::{
-    Extension, GuardMode, NodeSet, Quorum, Reading, Roster, Round, Standing, Timing,
-};
+use crate::quorum::{Drift, GuardMode, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing};
 
 mod acquire;
 mod hold;
+mod pending;
 mod store;
 mod timers;
 
-pub(crate) use store::{AttemptId, LeaseId, LeaseStore, Outcome};
+use pending::{Attempt, Extending, Held, Pending, Releasing};
+pub(crate) use store::{AttemptId, LeaseId, LeaseStore, Outcome, Secret};
 pub(crate) use timers::Timers;
 
 /// Where owner tokens come from: the operating system, or a simulation's seed.
@@ -39,6 +40,7 @@ pub(crate) type Tokens = Box<dyn FnMut() -> Option<OwnerToken>>;
 pub(crate) struct Coordinator {
     quorum: Quorum,
     roster: Roster,
+    pace: Pace,
     nodes: Vec<Box<dyn Node>>,
     names: Vec<Arc<str>>,
     inbox: Inbox,
@@ -54,58 +56,12 @@ pub(crate) struct Coordinator {
     releases: usize,
 }
 
-/// What an answer belongs to.
-enum Pending {
-    Round(Box<Attempt>),
-    /// A round that has its quorum; the rest of its answers still tell where the key is.
-    Granted {
-        lease: LeaseId,
-        waiting: NodeSet,
-    },
-    Extension(Box<Extending>),
-    Release(Box<Releasing>),
-}
-
-struct Attempt {
-    id: AttemptId,
-    order: Rc<Order>,
-    timing: Timing,
-    round: Round,
-    seen: Vec<Option<SeenVote>>,
-}
-
-struct Extending {
-    lease: LeaseId,
-    extension: Extension,
-    present: Instant,
-    /// Decided: its answers only tell where the key is.
-    decided: bool,
-    /// The nodes that were not asked to set an absent key again: its absence is a deletion.
-    known: NodeSet,
-}
-
-struct Releasing {
-    lease: LeaseId,
-    confirmed: NodeSet,
-    absent: NodeSet,
-    failed: NodeSet,
-    reported: bool,
-}
-
-/// A lease that stands.
-struct Held {
-    order: Rc<Order>,
-    /// The nodes that may have the key: a release must reach them.
-    touched: NodeSet,
-    /// The nodes that acknowledged the key in their present life.
-    acknowledged: NodeSet,
-}
-
 /// The settings of a coordinator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) guard: GuardMode,
-    pub(crate) restart_delay: std::time::Duration,
+    pub(crate) restart_delay: Duration,
+    pub(crate) drift: Drift,
 }
 
 impl Coordinator {
@@ -119,6 +75,7 @@ impl Coordinator {
         Coordinator {
             quorum,
             roster: Roster::new(quorum, rules.guard, rules.restart_delay),
+            pace: Pace::new(quorum, rules.drift),
             names: nodes.iter().map(|node| node.name().into()).collect(),
             nodes,
             inbox,
@@ -146,7 +103,10 @@ impl Coordinator {
 
     fn event(&mut self, node: usize, event: Event, now: Instant) {
         match event {
-            Event::Answer { id, reply } => self.answer(node, id, reply, now),
+            Event::Answer { id, reply, time } => {
+                self.compare_clocks(node, id, time, now);
+                self.answer(node, id, reply, now);
+            }
             Event::Met(life) => self.met(node, life, now),
             Event::Wiped => {
                 warn!(node = %self.names[node], "the node has lost its data");
@@ -180,27 +140,43 @@ impl Coordinator {
             marker: life.marker,
             marker_age: life.marker_age,
         };
+        if reading.run_id.is_none() && self.roster.standing(node, now) == Standing::Unread {
+            warn!(
+                node = %self.names[node],
+                "INFO is not allowed here: the marker alone tells how old the node's data is, \
+                 and one server under two addresses cannot be told from two"
+            );
+        }
         let restarted = before.is_some() && before != reading.run_id;
         self.roster.read(node, reading, now);
         if restarted {
             self.forget_keys(node);
+            self.pace.forget(node);
         }
         if self.down.contains(node) {
             info!(node = %self.names[node], "the node is back");
             self.down.remove(node);
         }
-        match self.roster.standing(node, now) {
-            Standing::Twin { of } => warn!(
-                node = %self.names[node], same_as = %self.names[of],
-                "two configured nodes are one server, and have one vote"
-            ),
-            Standing::Young { until } => {
-                let wait = until.since(now);
-                debug!(node = %self.names[node], ?wait, "restarted lately: no vote yet");
-            }
-            Standing::Counts | Standing::Unread => {}
+        if let Standing::Young { until } = self.roster.standing(node, now) {
+            let wait = until.since(now);
+            debug!(node = %self.names[node], ?wait, "restarted lately: no vote yet");
         }
+        self.name_twins(node, now);
         self.judge_all(now);
+    }
+
+    /// Warns of the pairs that `node`, just met, makes: either may have been met first.
+    fn name_twins(&self, node: usize, now: Instant) {
+        for twin in self.quorum.all().iter() {
+            if let Standing::Twin { of } = self.roster.standing(twin, now)
+                && (twin == node || of == node)
+            {
+                warn!(
+                    node = %self.names[twin], same_as = %self.names[of],
+                    "two configured nodes are one server, and have one vote"
+                );
+            }
+        }
     }
 
     /// The node has lost its keys: what it acknowledged before says nothing now.
@@ -242,7 +218,30 @@ impl Coordinator {
 
 impl LeaseStore for Coordinator {
     fn acquire(&mut self, now: Instant, attempt: AttemptId, key: &Arc<[u8]>, timing: &Timing) {
-        self.begin_round(now, attempt, key, timing);
+        let token = (self.tokens)();
+        let ask = node::Ask::Grant {
+            ttl_millis: timing.ttl_millis(),
+        };
+        self.begin_round(now, attempt, key, token, ask, timing);
+    }
+
+    fn adopt(
+        &mut self,
+        now: Instant,
+        attempt: AttemptId,
+        key: &Arc<[u8]>,
+        secret: Secret,
+        timing: &Timing,
+    ) {
+        let ask = node::Ask::Extend {
+            ttl_millis: timing.ttl_millis(),
+            restore: false,
+        };
+        self.begin_round(now, attempt, key, Some(secret), ask, timing);
+    }
+
+    fn forget(&mut self, lease: LeaseId) -> Option<Secret> {
+        self.held.remove(&lease).map(|held| held.order.token)
     }
 
     fn abandon(&mut self, now: Instant, attempt: AttemptId) {
@@ -261,6 +260,10 @@ impl LeaseStore for Coordinator {
 
     fn outcome(&mut self) -> Option<Outcome> {
         self.outcomes.pop_front()
+    }
+
+    fn has_news(&self) -> bool {
+        !self.outcomes.is_empty() || !self.inbox.is_empty()
     }
 
     fn next_timeout(&self) -> Option<Instant> {
@@ -289,6 +292,8 @@ impl LeaseStore for Coordinator {
     }
 
     fn flush(&mut self) {
+        let asks = &self.asks;
+        self.timers.tidy(asks.len(), |_, id| asks.contains_key(id));
         for node in &mut self.nodes {
             node.flush();
         }

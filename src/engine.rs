@@ -10,15 +10,13 @@
 //! [`Engine::next_timeout`] says when it must be called again. A [`Runner`] feeds it: on a thread
 //! of the client's own beside the connections (`engine/thread.rs`), or alone in a simulation.
 
-use std::sync::Arc;
-
 use tokio::sync::oneshot;
 
 use crate::clock::{Clock, Instant};
 use crate::coordinator::{LeaseId, LeaseStore, Outcome};
 use crate::error::{AcquireError, Loss, NodeVote};
 use crate::keeper::{Freed, Keeper};
-use crate::queue::{Failure, Queue, Served, Spec, WaiterId};
+use crate::queue::{Entrant, Failure, Queue, Served, WaiterId};
 use crate::quorum::{Quorum, Shortfall};
 
 mod alarm;
@@ -31,7 +29,7 @@ mod thread;
 pub(crate) use self::core::Start;
 pub(crate) use self::core::{Core, Source};
 pub(crate) use handle::{AcquireReply, Claim, Command, Handle};
-pub(crate) use runner::{Runner, Setup};
+pub(crate) use runner::{MakeNodes, Runner, Setup};
 pub(crate) use thread::start;
 
 /// How one waiter hears of its lock.
@@ -78,9 +76,20 @@ impl<S: LeaseStore> Engine<S> {
             Command::Acquire {
                 id,
                 spec,
+                wait,
+                adopts,
                 handle,
                 reply,
-            } => self.acquire(now, id, spec, Caller { handle, reply }),
+            } => {
+                let reply = Caller { handle, reply };
+                let entrant = Entrant {
+                    spec,
+                    wait,
+                    adopts,
+                    reply,
+                };
+                self.acquire(now, id, entrant);
+            }
             Command::Cancel { id } => {
                 let keeper = &self.keeper;
                 let held = |key: &[u8]| keeper.holds(key);
@@ -102,6 +111,10 @@ impl<S: LeaseStore> Engine<S> {
                     .release(lease, reply, Loss::Released, now, store);
                 self.freed(freed, now);
             }
+            Command::Detach { lease, reply } => {
+                let freed = self.keeper.detach(lease, reply, now, &mut self.store);
+                self.freed(freed, now);
+            }
             Command::Close { reply } => {
                 self.close(now);
                 self.closing = Some(reply);
@@ -109,14 +122,13 @@ impl<S: LeaseStore> Engine<S> {
         }
     }
 
-    fn acquire(&mut self, now: Instant, id: WaiterId, spec: Arc<Spec>, caller: Caller) {
+    fn acquire(&mut self, now: Instant, id: WaiterId, entrant: Entrant<Caller>) {
         if self.closed {
-            let _ = caller.reply.send(Err(AcquireError::Closed));
+            let _ = entrant.reply.reply.send(Err(AcquireError::Closed));
             return;
         }
-        let held = self.keeper.holds(&spec.key);
-        self.queue
-            .enter(id, spec, caller, held, now, &mut self.store);
+        let held = self.keeper.holds(&entrant.spec.key);
+        self.queue.enter(id, entrant, held, now, &mut self.store);
     }
 
     /// Releases what is held and refuses what is asked from now on.
@@ -132,17 +144,16 @@ impl<S: LeaseStore> Engine<S> {
     pub(crate) fn turn(&mut self, now: Instant) {
         for _ in 0..PASSES {
             self.store.turn(now);
-            let mut busy = false;
             while let Some(outcome) = self.store.outcome() {
                 self.outcome(outcome, now);
-                busy = true;
             }
             for freed in self.keeper.turn(now, &mut self.store) {
                 self.queue.freed(&freed.0, now, &mut self.store);
-                busy = true;
             }
             self.queue.turn(now, &mut self.store);
-            if !busy {
+            // A round that begins over nodes that are down ends at once: with an outcome that
+            // nothing else would wake us for.
+            if !self.store.has_news() {
                 break;
             }
         }
@@ -178,6 +189,11 @@ impl<S: LeaseStore> Engine<S> {
                     .keeper
                     .extended(lease, started, outcome, now, chance, store);
                 self.freed(freed, now);
+            }
+            Outcome::Frozen => {
+                for freed in self.keeper.lose_all(now, Loss::Frozen, &mut self.store) {
+                    self.queue.freed(&freed.0, now, &mut self.store);
+                }
             }
             Outcome::Released {
                 lease,
@@ -260,3 +276,6 @@ impl<S: LeaseStore> Engine<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,6 +68,35 @@ impl AcquireError {
     }
 }
 
+/// Why a lease could not be taken over. The ticket can be used again unless it is
+/// [`AttachError::Lost`].
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// The lease is over: its key ran out, was released, or belongs to somebody else.
+    #[error("{0}")]
+    Lost(Box<Attempt>),
+    /// No quorum of nodes answered.
+    #[error("{0}")]
+    Unavailable(Box<Attempt>),
+    /// Anything else that keeps a lock from being acquired.
+    #[error(transparent)]
+    Other(AcquireError),
+}
+
+impl From<AcquireError> for AttachError {
+    fn from(error: AcquireError) -> Self {
+        match error {
+            AcquireError::Contended(mut attempt) => {
+                attempt.headline = Headline::Over;
+                AttachError::Lost(attempt)
+            }
+            AcquireError::Unavailable(attempt) => AttachError::Unavailable(attempt),
+            other => AttachError::Other(other),
+        }
+    }
+}
+
 /// Why a lease is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -78,10 +107,15 @@ pub enum Loss {
     Deleted,
     /// Another owner holds the key on so many nodes that no quorum can be ours.
     Taken,
+    /// The clocks of a quorum of nodes show that this process stood still, for longer than its own
+    /// clock can tell: a virtual machine that was paused.
+    Frozen,
     /// The longest time to hold it, `max_hold`, is over.
     MaxHold,
     /// The holder released it.
     Released,
+    /// The holder detached it: whoever has the ticket may go on.
+    Detached,
     /// The client was closed.
     Closed,
 }
@@ -92,8 +126,10 @@ impl fmt::Display for Loss {
             Loss::Expired => "its validity ran out before a quorum extended it",
             Loss::Deleted => "its key was deleted on too many nodes",
             Loss::Taken => "another owner holds its key on too many nodes",
+            Loss::Frozen => "this machine stood still",
             Loss::MaxHold => "it was held for max_hold",
             Loss::Released => "it was released",
+            Loss::Detached => "it was detached",
             Loss::Closed => "the client was closed",
         })
     }

@@ -13,6 +13,7 @@ use crate::config::Settings;
 use crate::engine::{Claim, Command};
 use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
 use crate::keeper::Cell;
+use crate::ticket::LeaseTicket;
 
 /// A held lock.
 ///
@@ -65,7 +66,6 @@ impl Guard {
     /// # });
     /// # }
     /// ```
-    #[must_use]
     pub fn lost(&self) -> Lost {
         Lost::new(Arc::clone(&self.claim.cell))
     }
@@ -126,6 +126,37 @@ impl Guard {
         match outcome.await {
             Ok(outcome) => outcome,
             Err(_) => Err(ExtendError::Lost(self.loss().unwrap_or(Loss::Closed))),
+        }
+    }
+
+    /// Lets go of the lock without releasing it: it stays held for [`Guard::remaining`], and
+    /// whoever has the ticket can go on with [`Client::attach`](crate::Client::attach). To leave
+    /// more time, call [`Guard::extend_to`] first.
+    ///
+    /// # Errors
+    /// The reason, where the lock is lost already.
+    ///
+    /// # Cancel safety
+    /// Dropping the future before it has given the ticket releases the lock, or lets it run out
+    /// with its TTL.
+    ///
+    /// # Round trips
+    /// None.
+    pub async fn detach(self) -> Result<LeaseTicket, Loss> {
+        if let Some(loss) = self.loss() {
+            return Err(loss);
+        }
+        let cell = Arc::clone(&self.claim.cell);
+        let spec = Arc::clone(&self.claim.spec);
+        let (reply, secret) = oneshot::channel();
+        self.claim.detach(reply);
+        match secret.await {
+            Ok(secret) => Ok(LeaseTicket {
+                resource: spec.resource.to_vec(),
+                secret,
+                ttl: spec.terms.timing.ttl(),
+            }),
+            Err(_) => Err(cell.loss().unwrap_or(Loss::Closed)),
         }
     }
 
@@ -198,7 +229,6 @@ impl Held {
     }
 
     /// As [`Guard::lost`].
-    #[must_use]
     pub fn lost(&self) -> Lost {
         Lost::new(Arc::clone(&self.cell))
     }

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use crate::clock::{Clock, Instant};
-use crate::coordinator::{LeaseId, LeaseStore, Timers};
+use crate::coordinator::{LeaseId, LeaseStore, Secret, Timers};
 use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
 use crate::queue::Spec;
 use crate::quorum::backoff::part;
@@ -33,6 +33,9 @@ pub(crate) type ReleaseReply = oneshot::Sender<Result<Released, ReleaseError>>;
 
 /// Where the outcome of an extension by hand goes: the new deadline is in the cell.
 pub(crate) type ExtendReply = oneshot::Sender<Result<(), ExtendError>>;
+
+/// Where the secret of a detached lease goes.
+pub(crate) type DetachReply = oneshot::Sender<Secret>;
 
 /// All leases of one client.
 pub(crate) struct Keeper {
@@ -85,7 +88,12 @@ impl Keeper {
         started: Instant,
         deadline: Instant,
     ) -> Arc<Cell> {
-        let lease = Lease::granted(started, deadline, spec.extend_every, spec.max_hold);
+        let lease = Lease::granted(
+            started,
+            deadline,
+            spec.terms.extend_every,
+            spec.terms.max_hold,
+        );
         let cell = Arc::new(Cell::new(self.clock.clone(), lease.deadline()));
         let record = Record {
             spec: Arc::clone(spec),
@@ -134,6 +142,10 @@ impl Keeper {
                 freed.extend(self.step(id, now, store));
             }
         }
+        let records = &self.records;
+        self.timers.tidy(records.len(), |moment, id| {
+            records.get(id).is_some_and(|record| record.armed == moment)
+        });
         freed
     }
 
@@ -144,7 +156,7 @@ impl Keeper {
             Step::Lost(Cause::Expired) => return self.lose(id, now, Loss::Expired, store),
             Step::Lost(Cause::MaxHold) => return self.lose(id, now, Loss::MaxHold, store),
             Step::Extend => {
-                let timing = record.spec.timing;
+                let timing = record.spec.terms.timing;
                 record.lease.begin();
                 store.extend(now, id, &timing, record.lease.deadline());
             }
@@ -188,7 +200,7 @@ impl Keeper {
                 Ok(())
             }
             Outcome::Unknown | Outcome::Held => {
-                let pause = retry_pause(&record.spec.timing, chance);
+                let pause = retry_pause(&record.spec.terms.timing, chance);
                 debug!(resource = %Printable(&record.spec.resource), "extension without a quorum");
                 record.lease.unknown(now, pause);
                 Err(ExtendError::Unconfirmed)
@@ -217,7 +229,7 @@ impl Keeper {
             return None;
         };
         record.by_hand.push(ByHand {
-            timing: timing.unwrap_or(record.spec.timing),
+            timing: timing.unwrap_or(record.spec.terms.timing),
             reply,
             sent: false,
         });
@@ -244,6 +256,19 @@ impl Keeper {
         }
     }
 
+    /// Every lease is over.
+    pub(crate) fn lose_all(
+        &mut self,
+        now: Instant,
+        loss: Loss,
+        store: &mut dyn LeaseStore,
+    ) -> Vec<Freed> {
+        let mut ids: Vec<LeaseId> = self.records.keys().copied().collect();
+        ids.sort_unstable();
+        let lose = |id| self.lose(id, now, loss, store);
+        ids.into_iter().filter_map(lose).collect()
+    }
+
     /// The lease is over before its holder let go: the holder hears of it, the keys are released
     /// behind whatever was sent for them.
     fn lose(
@@ -260,7 +285,7 @@ impl Keeper {
         for hand in record.by_hand {
             let _ = hand.reply.send(Err(ExtendError::Lost(loss)));
         }
-        store.release(now, id, &record.spec.timing);
+        store.release(now, id, &record.spec.terms.timing);
         Some(Freed(Arc::clone(&record.spec.key)))
     }
 }

@@ -21,12 +21,20 @@ mod queue;
 mod quorum;
 #[cfg(feature = "test-util")]
 pub mod testing;
+mod ticket;
 
 pub use client::{Client, CloseError};
-pub use config::{Config, ConfigError, RestartGuard};
+pub use config::{Config, ConfigError, Jitter, Node, Origin, RestartGuard};
 pub use error::{
-    AcquireError, Attempt, ExtendError, Loss, NodeVote, ReleaseError, Released, RunError, Vote,
+    AcquireError, AttachError, Attempt, ExtendError, Loss, NodeVote, ReleaseError, Released,
+    RunError, Vote,
 };
 pub use guard::{Guard, Held, Lost};
 pub use lock::Lock;
 pub use node::{Fault, FaultKind};
+pub use ticket::LeaseTicket;
+
+/// The README's code, so that it cannot rot.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

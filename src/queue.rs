@@ -15,23 +15,34 @@ use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::coordinator::{AttemptId, LeaseStore, Timers};
-use crate::error::AcquireError;
 use crate::quorum::{Acquisition, Next, Retry, Timing, Wait};
 
 mod failure;
+mod waiter;
 
 pub(crate) use failure::Failure;
-use failure::Seen;
+pub(crate) use waiter::{Entrant, Served, Unserved};
 
-/// Everything about a lock that does not change while it is used.
+use failure::Seen;
+use waiter::{State, Waiter};
+
+/// A lock: what, under which key, on which terms.
 #[derive(Debug)]
 pub(crate) struct Spec {
     pub(crate) resource: Arc<[u8]>,
     pub(crate) key: Arc<[u8]>,
+    pub(crate) terms: Arc<Terms>,
+}
+
+/// The terms that locks are asked for and held on. Locks without settings of their own share
+/// those of their client.
+#[derive(Debug)]
+pub(crate) struct Terms {
     pub(crate) timing: Timing,
-    pub(crate) wait: Wait,
     pub(crate) retry: Retry,
+    /// From one extension to the next; `None` where the holder extends by hand.
     pub(crate) extend_every: Option<Duration>,
+    /// The longest time that a lease may be held in all.
     pub(crate) max_hold: Option<Duration>,
 }
 
@@ -45,40 +56,6 @@ pub(crate) struct Queue<R> {
     attempts: HashMap<AttemptId, WaiterId>,
     next_attempt: AttemptId,
     timers: Timers<WaiterId>,
-}
-
-struct Waiter<R> {
-    spec: Arc<Spec>,
-    acquisition: Acquisition,
-    entered: Instant,
-    state: State,
-    /// Whether it stands in the resource's line: a single try does not.
-    in_line: bool,
-    reply: R,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Behind somebody of this client.
-    Behind,
-    /// The round with this number is on.
-    Asking(AttemptId),
-    /// Until the next round.
-    Pausing(Instant),
-    /// A guard of this client holds the lock: there is nobody to ask before it is free.
-    Parked,
-}
-
-/// A waiter that has got its lock.
-pub(crate) struct Served<R> {
-    pub(crate) spec: Arc<Spec>,
-    pub(crate) reply: R,
-}
-
-/// A waiter that gives up, and why.
-pub(crate) struct Unserved<R> {
-    pub(crate) reply: R,
-    pub(crate) error: AcquireError,
 }
 
 impl<R> Default for Queue<R> {
@@ -99,21 +76,26 @@ impl<R> Queue<R> {
     pub(crate) fn enter(
         &mut self,
         id: WaiterId,
-        spec: Arc<Spec>,
-        reply: R,
+        entrant: Entrant<R>,
         held_here: bool,
         now: Instant,
         store: &mut dyn LeaseStore,
     ) {
-        let acquisition = Acquisition::begin(now, spec.wait, &spec.retry);
-        let in_line = spec.wait != Wait::For(Duration::ZERO);
+        let Entrant {
+            spec,
+            wait,
+            adopts,
+            reply,
+        } = entrant;
+        let acquisition = Acquisition::begin(now, wait, &spec.terms.retry);
+        let in_line = wait != Wait::For(Duration::ZERO);
         let mut first = true;
         if in_line {
             let line = self.lines.entry(Arc::clone(&spec.key)).or_default();
             first = line.is_empty();
             line.push_back(id);
         }
-        let parkable = in_line && spec.retry.attempts.is_none();
+        let parkable = in_line && spec.terms.retry.attempts.is_none();
         self.timers.set(acquisition.deadline(), id);
         self.waiters.insert(
             id,
@@ -123,6 +105,7 @@ impl<R> Queue<R> {
                 entered: now,
                 state: State::Behind,
                 in_line,
+                adopts,
                 reply,
             },
         );
@@ -148,7 +131,12 @@ impl<R> Queue<R> {
         let attempt = self.next_attempt;
         waiter.state = State::Asking(attempt);
         self.attempts.insert(attempt, id);
-        store.acquire(now, attempt, &waiter.spec.key, &waiter.spec.timing);
+        let Spec { key, terms, .. } = &*waiter.spec;
+        let timing = &terms.timing;
+        match waiter.adopts {
+            Some(secret) => store.adopt(now, attempt, key, secret, timing),
+            None => store.acquire(now, attempt, key, timing),
+        }
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
@@ -170,6 +158,13 @@ impl<R> Queue<R> {
                 self.ask(id, now, store);
             }
         }
+        let waiters = &self.waiters;
+        self.timers.tidy(waiters.len(), |moment, id| {
+            waiters.get(id).is_some_and(|waiter| match waiter.state {
+                State::Pausing(until) if until == moment => true,
+                _ => waiter.acquisition.deadline() == moment,
+            })
+        });
     }
 
     /// The lock at `key` is free as far as this client goes: the first in line asks at once.

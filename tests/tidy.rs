@@ -27,6 +27,7 @@ const RANKS: &[(&str, u32)] = &[
     ("client", 2),
     ("lock", 3),
     ("guard", 4),
+    ("ticket", 5),
     ("engine", 5),
     ("keeper", 6),
     ("queue", 7),

@@ -4,6 +4,8 @@
 //! ```text
 //! servers.rs   five redis-server or valkey-server processes that die with the bench
 //! raw.rs       the floor: what redis-rs alone does with the same commands
+//! product.rs   the library, as a contender
+//! measure.rs   CPU time, load, seed, quantiles
 //! rounds.rs    contenders in short slices, in shuffled order
 //! report.rs    medians and ratios of those slices, as a table
 //! ```
@@ -11,12 +13,16 @@
 // Each bench is a crate of its own and uses only a part of this.
 #![allow(dead_code, unused_imports)]
 
+mod measure;
+mod product;
 mod raw;
 mod report;
 mod rounds;
 mod servers;
 
-pub use raw::RawFloor;
+pub use measure::{cpu_time, is_measured, load_average, quantile, seed, setting};
+pub use product::{acquire, client, pair};
+pub use raw::{RawFloor, raw_pair};
 pub use report::Report;
 pub use rounds::{Contender, Plan, interleave};
-pub use servers::Servers;
+pub use servers::{Servers, refusing_url};

@@ -5,6 +5,8 @@ use std::{sync::Arc, time::Duration};
 use futures::{StreamExt, stream::FuturesUnordered};
 use redis::{Cmd, IntoConnectionInfo, RedisResult, Value, aio::MultiplexedConnection};
 
+use super::Contender;
+
 /// Deletes the key only where it still holds our token.
 const RELEASE: &str = r#"
 if redis.call("get", KEYS[1]) == ARGV[1] then
@@ -89,6 +91,25 @@ impl RawFloor {
         }
         grants >= self.quorum
     }
+}
+
+/// One acquire+release pair of the raw floor.
+///
+/// # Panics
+/// If one of the servers does not answer.
+pub async fn raw_pair(urls: &[String], ttl: Duration) -> Contender {
+    let floor = RawFloor::connect(urls)
+        .await
+        .expect("the servers that we started");
+    Contender::new("raw redis-rs", move |key| {
+        let floor = floor.clone();
+        async move {
+            match floor.acquire(&key, ttl).await {
+                Some(token) => floor.release(&key, &token).await,
+                None => false,
+            }
+        }
+    })
 }
 
 /// 20 random bytes in hex.

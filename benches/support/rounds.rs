@@ -7,7 +7,6 @@
 //! ```
 
 use std::{
-    env, fs,
     pin::Pin,
     sync::Arc,
     time::{Duration, Instant},
@@ -15,10 +14,10 @@ use std::{
 
 use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 
-use super::report::{Report, Slice};
-
-/// The variable that repeats the order of an earlier run.
-const SEED_ENV: &str = "QUORUMLOCK_BENCH_SEED";
+use super::{
+    measure::{cpu_time, load_average, seed},
+    report::{Report, Slice},
+};
 
 /// The pause after a slice, in which replies that nobody waits for come in.
 const SETTLE: Duration = Duration::from_millis(5);
@@ -130,39 +129,4 @@ async fn repeat(contender: &Contender, prefix: &str, end: Instant) -> (Vec<Durat
             return (latencies, failures);
         }
     }
-}
-
-fn seed() -> u64 {
-    match env::var(SEED_ENV) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{SEED_ENV} must be a whole number, not {text:?}")),
-        Err(_) => getrandom::u64().expect("a random number from the operating system"),
-    }
-}
-
-/// The CPU time of this process, all threads and the kernel's share included.
-fn cpu_time() -> Duration {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage fills the struct that it is given; all zeroes are a valid rusage.
-    let usage = unsafe {
-        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()), 0);
-        usage.assume_init()
-    };
-    [usage.ru_utime, usage.ru_stime]
-        .iter()
-        .map(|time| {
-            let seconds = u64::try_from(time.tv_sec).expect("no negative CPU time");
-            let micros = u64::try_from(time.tv_usec).expect("no negative CPU time");
-            Duration::from_secs(seconds) + Duration::from_micros(micros)
-        })
-        .sum()
-}
-
-/// The load averages of the machine, or a dash where /proc is missing.
-fn load_average() -> String {
-    fs::read_to_string("/proc/loadavg").map_or_else(
-        |_| "–".to_owned(),
-        |text| text.split(' ').take(3).collect::<Vec<_>>().join(" "),
-    )
 }

@@ -58,6 +58,18 @@ impl Servers {
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(Server::url).collect()
     }
+
+    /// Stops a server as it stands: it accepts connections and answers nothing.
+    pub fn pause(&self, index: usize) {
+        let pid = libc::pid_t::try_from(self.nodes[index].process.id()).expect("a process id");
+        // SAFETY: kill takes two numbers; the process is a child that nobody has waited for.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGSTOP) }, 0);
+    }
+}
+
+/// The URL of a port on which nobody listens.
+pub fn refusing_url() -> String {
+    format!("redis://127.0.0.1:{}/", free_port())
 }
 
 impl Server {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Attempt, AttemptId, Coordinator, Held, LeaseId, Outcome, Pending, SeenVote};
 use crate::clock::Instant;
 use crate::error::NodeVote;
-use crate::node::{Ask, AskId, Fault, FaultKind, Order, Reply};
+use crate::node::{Ask, AskId, Fault, FaultKind, Order, OwnerToken, Reply};
 use crate::quorum::{NodeSet, Round, Shortfall, Standing, Timing, Verdict, Vote};
 
 impl Coordinator {
@@ -15,9 +15,11 @@ impl Coordinator {
         now: Instant,
         attempt: AttemptId,
         key: &Arc<[u8]>,
+        token: Option<OwnerToken>,
+        ask: Ask,
         timing: &Timing,
     ) {
-        let Some(token) = (self.tokens)() else {
+        let Some(token) = token else {
             let fault = Fault::from(FaultKind::Randomness);
             let votes = self.names.iter().map(|node| NodeVote {
                 node: Arc::clone(node),
@@ -32,18 +34,16 @@ impl Coordinator {
         };
         let id = self.new_id();
         let order = Rc::new(Order {
-            key: Box::from(&**key),
+            key: Arc::clone(key),
             token,
         });
-        let ask = Ask::Grant {
-            ttl_millis: timing.ttl_millis(),
-        };
         let mut pending = Attempt {
             id: attempt,
             order,
             timing: *timing,
             round: Round::begin(now, self.quorum, *timing),
             seen: vec![None; self.nodes.len()],
+            adopts: matches!(ask, Ask::Extend { .. }),
         };
         for node in self.quorum.all().iter() {
             let submitted = match self.duplicate(node, now) {
@@ -64,13 +64,23 @@ impl Coordinator {
     pub(super) fn voted(&mut self, id: AskId, node: usize, reply: Reply, now: Instant) {
         if let Some(Pending::Round(attempt)) = self.asks.get_mut(&id) {
             attempt.see(node, reply);
-            self.judge(id, now);
+            // Past its end the round is left to its timer, which is due in this very turn: by
+            // then every answer that is here has been counted. Else the first of the answers that
+            // a stalled process finds would condemn those behind it.
+            if now < attempt.round.expires() {
+                self.judge(id, now);
+            }
         }
     }
 
-    /// Whose vote counts has changed: every open round is looked at again.
+    /// Whose vote counts has changed: every open round is looked at again. One past its end is
+    /// left to its timer.
     pub(super) fn judge_all(&mut self, now: Instant) {
-        let mut rounds: Vec<AskId> = self.attempts.values().copied().collect();
+        let open = |id: &&AskId| match self.asks.get(id) {
+            Some(Pending::Round(attempt)) => now < attempt.round.expires(),
+            _ => false,
+        };
+        let mut rounds: Vec<AskId> = self.attempts.values().filter(open).copied().collect();
         rounds.sort_unstable();
         for id in rounds {
             self.judge(id, now);
@@ -136,7 +146,7 @@ impl Coordinator {
         if last {
             self.asks.remove(&id);
         }
-        if let (Reply::Granted, Some(held)) = (reply, self.held.get_mut(&lease)) {
+        if let (Reply::Granted | Reply::Renewed, Some(held)) = (reply, self.held.get_mut(&lease)) {
             held.acknowledged.insert(node);
         }
     }
@@ -146,6 +156,9 @@ impl Coordinator {
         let Some(Pending::Round(attempt)) = self.asks.remove(&id) else {
             return;
         };
+        if attempt.adopts {
+            return;
+        }
         let until = attempt.timing.gone(now);
         let order = Rc::clone(&attempt.order);
         self.send_releases(order, attempt.round.owed(), until, None, now);
@@ -174,8 +187,11 @@ impl Coordinator {
         seen.collect()
     }
 
-    /// Why the grant of a node does not count (P10).
+    /// Why the grant of a node does not count (P10, P11).
     fn without_vote(&self, node: usize, now: Instant) -> Fault {
+        if let Some(fault) = self.duplicate(node, now) {
+            return fault;
+        }
         let detail = match self.roster.standing(node, now) {
             Standing::Young { until } => {
                 format!("has a vote again in {:.1?}", until.since(now))
@@ -190,8 +206,9 @@ impl Attempt {
     /// Notes a node's answer, as a vote and for the error's text.
     fn see(&mut self, node: usize, reply: Reply) {
         let (vote, seen) = match reply {
-            Reply::Granted => (Vote::Granted, SeenVote::Granted),
+            Reply::Granted | Reply::Renewed => (Vote::Granted, SeenVote::Granted),
             Reply::Held { left } => (Vote::Refused, SeenVote::Held { left }),
+            Reply::Absent => (Vote::Refused, SeenVote::Absent),
             Reply::Failed(fault) if fault.kind().is_permanent() => {
                 (Vote::Rejected, SeenVote::Failed(fault))
             }

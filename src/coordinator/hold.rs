@@ -1,11 +1,14 @@
 //! Extensions (P7) and releases (P6) of leases that stand.
 
 use std::rc::Rc;
+use std::time::Duration;
+
+use tracing::warn;
 
 use super::{Coordinator, Extending, LeaseId, Outcome, Pending, Releasing};
 use crate::clock::Instant;
 use crate::node::{Ask, AskId, NOBODY, Order, Reply};
-use crate::quorum::{Extension, NodeSet, Outcome as Extended, Renewal, Timing};
+use crate::quorum::{Extension, NodeSet, Outcome as Extended, Renewal, Skip, Timing};
 
 impl Coordinator {
     pub(super) fn begin_extension(
@@ -43,6 +46,7 @@ impl Coordinator {
             extension,
             present,
             decided: false,
+            ahead: NodeSet::EMPTY,
             known,
         };
         self.asks
@@ -68,7 +72,11 @@ impl Coordinator {
                 Renewal::Failed => {}
             }
         }
-        self.judge_extension(id, now);
+        // Past its end it is left to its timer, as a round is; once decided it only waits to be
+        // complete.
+        if extending.decided || now < extending.extension.expires() {
+            self.judge_extension(id, now);
+        }
     }
 
     pub(super) fn judge_extension(&mut self, id: AskId, now: Instant) {
@@ -76,6 +84,12 @@ impl Coordinator {
             return;
         };
         let complete = extending.extension.answered() == self.quorum.all();
+        let skip = self.pace.judge(extending.ahead);
+        if skip == Skip::Frozen {
+            extending.ahead = NodeSet::EMPTY;
+            extending.decided = true;
+            self.outcomes.push_back(Outcome::Frozen);
+        }
         if !extending.decided {
             let outcome = extending.extension.outcome(now, extending.present);
             if outcome != Extended::Held {
@@ -87,8 +101,32 @@ impl Coordinator {
                 });
             }
         }
+        let ended = complete || now >= extending.extension.expires();
+        if let (true, Skip::Stepped(nodes)) = (ended, skip) {
+            extending.ahead = NodeSet::EMPTY;
+            for node in nodes.iter() {
+                warn!(node = %self.names[node], "the node's clock was set forward: no vote for now");
+                self.roster.stepped(node, now);
+            }
+        }
         if complete {
             self.asks.remove(&id);
+        }
+    }
+
+    /// An answer to an extension brought the node's own time: is it where it can be (P5)?
+    pub(super) fn compare_clocks(
+        &mut self,
+        node: usize,
+        id: AskId,
+        time: Option<Duration>,
+        now: Instant,
+    ) {
+        if let (Some(time), Some(Pending::Extension(extending))) = (time, self.asks.get_mut(&id)) {
+            let sent = extending.extension.started();
+            if self.pace.is_ahead(node, time, sent, now) {
+                extending.ahead.insert(node);
+            }
         }
     }
 

@@ -9,6 +9,9 @@ use crate::quorum::{Outcome as Extended, Shortfall, Timing};
 /// Names one round of one acquisition. Chosen by whoever asks.
 pub(crate) type AttemptId = u64;
 
+/// What proves that a lease is ours, to whoever adopts it.
+pub(crate) type Secret = crate::node::OwnerToken;
+
 /// Names a lease that was granted.
 pub(crate) type LeaseId = u64;
 
@@ -16,14 +19,28 @@ pub(crate) type LeaseId = u64;
 pub(crate) trait LeaseStore {
     /// Begins one round for the lock at `key`.
     fn acquire(&mut self, now: Instant, attempt: AttemptId, key: &Arc<[u8]>, timing: &Timing);
+    /// Begins one round that takes over a lease which somebody else has let go of without a
+    /// release, and which `secret` proves.
+    fn adopt(
+        &mut self,
+        now: Instant,
+        attempt: AttemptId,
+        key: &Arc<[u8]>,
+        secret: Secret,
+        timing: &Timing,
+    );
     /// Nobody waits for the round any more: what it has set is taken back.
     fn abandon(&mut self, now: Instant, attempt: AttemptId);
     /// Begins one extension of a lease that is valid until `present`.
     fn extend(&mut self, now: Instant, lease: LeaseId, timing: &Timing, present: Instant);
     /// Gives the lease up everywhere. Nothing is sent for it afterwards.
     fn release(&mut self, now: Instant, lease: LeaseId, timing: &Timing);
+    /// Lets go of the lease without a release: whoever has the secret may adopt it.
+    fn forget(&mut self, lease: LeaseId) -> Option<Secret>;
     /// The next thing that has come to an end.
     fn outcome(&mut self) -> Option<Outcome>;
+    /// Whether an outcome, or an answer that may become one, is there to be taken.
+    fn has_news(&self) -> bool;
     /// When [`LeaseStore::turn`] must be called at the latest.
     fn next_timeout(&self) -> Option<Instant>;
     /// Takes in what has arrived and what is due.
@@ -57,6 +74,8 @@ pub(crate) enum Outcome {
         started: Instant,
         outcome: Extended,
     },
+    /// The nodes' clocks show that we stood still: whatever was held is lost (P5).
+    Frozen,
     /// The release is answered by a quorum, or cannot be any more.
     Released {
         lease: LeaseId,

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::coordinator::LeaseId;
+use crate::coordinator::{LeaseId, Secret};
 use crate::error::{AcquireError, Loss};
-use crate::keeper::{Cell, ExtendReply, ReleaseReply};
+use crate::keeper::{Cell, DetachReply, ExtendReply, ReleaseReply};
 use crate::queue::{Spec, WaiterId};
-use crate::quorum::Timing;
+use crate::quorum::{Timing, Wait};
 
 /// Where the outcome of an acquisition goes. The claim inside it releases the lease when it is
 /// dropped, so that an outcome which nobody takes out is not lost.
@@ -20,6 +20,9 @@ pub(crate) enum Command {
     Acquire {
         id: WaiterId,
         spec: Arc<Spec>,
+        wait: Wait,
+        /// Take this lease over, instead of asking for a new one.
+        adopts: Option<Secret>,
         handle: Handle,
         reply: AcquireReply,
     },
@@ -34,6 +37,11 @@ pub(crate) enum Command {
     Release {
         lease: LeaseId,
         reply: Option<ReleaseReply>,
+    },
+    /// Let go without a release.
+    Detach {
+        lease: LeaseId,
+        reply: DetachReply,
     },
     /// Release everything, refuse what comes, and end. The reply is the number of releases that
     /// were not confirmed in time.
@@ -93,6 +101,15 @@ impl Claim {
     /// Asks the engine for something about this lease. `false` when there is no engine any more.
     pub(crate) fn send(&self, command: Command) -> bool {
         self.handle.send(command)
+    }
+
+    /// Lets the lease go without a release; its secret goes to `reply`. `false` when nobody will.
+    pub(crate) fn detach(mut self, reply: DetachReply) -> bool {
+        self.kept = true;
+        self.handle.send(Command::Detach {
+            lease: self.lease,
+            reply,
+        })
     }
 
     /// Lets the lease go, and says how that went on `reply`. `false` when nobody will.

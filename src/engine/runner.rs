@@ -2,6 +2,7 @@
 //!
 //! It runs on the client's thread, which waits between turns, and in a simulation, which does not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -12,12 +13,15 @@ use crate::clock::{Clock, Instant};
 use crate::coordinator::{Coordinator, Rules, Tokens};
 use crate::node::{Inbox, Node};
 
+/// Makes the nodes of one engine.
+pub(crate) type MakeNodes = dyn Fn(Inbox, Clock) -> Vec<Box<dyn Node>> + Send + Sync;
+
 /// What an engine is made of, in a form that can be sent to its thread.
 pub(crate) struct Setup {
     pub(crate) clock: Clock,
     pub(crate) rules: Rules,
     /// Makes the nodes, where the engine runs.
-    pub(crate) nodes: Box<dyn FnOnce(Inbox, Clock) -> Vec<Box<dyn Node>> + Send>,
+    pub(crate) nodes: Arc<MakeNodes>,
     /// How long the end may wait for releases.
     pub(crate) drain: Duration,
 }
@@ -78,6 +82,17 @@ impl Runner {
             }
             () = self.inbox.arrived() => {}
             () = alarm.ring() => {}
+        }
+        if self
+            .next_timeout()
+            .is_some_and(|due| due <= self.clock.now())
+        {
+            // After a stall of this thread, or of the whole process, answers may have been here
+            // before anything fell due. The connections read them first, or nodes that answered
+            // in time are taken for silent ones: once to hear from the operating system, and once
+            // to let the connections run.
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
         }
     }
 

@@ -25,6 +25,7 @@ pub(crate) enum Headline {
     Unavailable,
     Rejected,
     TooSlow,
+    Over,
 }
 
 impl Attempt {
@@ -79,6 +80,7 @@ impl fmt::Display for Attempt {
             Headline::Contended => write!(f, "lock {name} is held or contended")?,
             Headline::Unavailable => write!(f, "no quorum for lock {name}")?,
             Headline::Rejected => write!(f, "the nodes reject lock {name}")?,
+            Headline::Over => write!(f, "the lease on {name} is over")?,
             Headline::TooSlow => write!(f, "lock {name} was granted too late to be of use")?,
         }
         if self.votes.is_empty() {
@@ -134,6 +136,8 @@ pub enum Vote {
         /// For how long yet, by the node's clock, where it said so.
         left: Option<Duration>,
     },
+    /// The key that was to be taken over is not there any more.
+    Absent,
     /// It gave no answer of use.
     Failed(Fault),
     /// The outcome was certain without it.

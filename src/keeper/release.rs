@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Freed, Keeper, ReleaseReply};
+use super::{DetachReply, Freed, Keeper, ReleaseReply};
 use crate::clock::Instant;
 use crate::coordinator::{LeaseId, LeaseStore};
 use crate::error::{ExtendError, Loss, ReleaseError, Released};
@@ -33,7 +33,31 @@ impl Keeper {
         if let Some(reply) = reply {
             self.releases.insert(id, Releasing { reply, valid });
         }
-        store.release(now, id, &record.spec.timing);
+        store.release(now, id, &record.spec.terms.timing);
+        Some(Freed(Arc::clone(&record.spec.key)))
+    }
+
+    /// The holder lets go without a release, and hands the secret on. If nobody takes it, the
+    /// lease is released after all.
+    pub(crate) fn detach(
+        &mut self,
+        id: LeaseId,
+        reply: DetachReply,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Freed> {
+        let valid = |record: &super::Record| record.cell.valid_until().is_some();
+        if reply.is_closed() || !self.records.get(&id).is_some_and(valid) {
+            return self.release(id, None, Loss::Released, now, store);
+        }
+        let record = self.remove(id)?;
+        record.cell.end(Loss::Detached);
+        for hand in record.by_hand {
+            let _ = hand.reply.send(Err(ExtendError::Lost(Loss::Detached)));
+        }
+        if let Some(secret) = store.forget(id) {
+            let _ = reply.send(secret);
+        }
         Some(Freed(Arc::clone(&record.spec.key)))
     }
 

@@ -1,5 +1,6 @@
 //! A new connection: name, socket, TLS, credentials. All of it inside the caller's time limit.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,10 @@ use tokio::net::{TcpStream, lookup_host};
 
 use super::{Fault, FaultKind};
 
+/// Reads user name and password, or says why they cannot be read.
+pub(crate) type Credentials =
+    dyn Fn() -> Result<(Option<String>, Option<String>), String> + Send + Sync;
+
 /// Where a node is, and who we are there.
 #[derive(Clone)]
 pub(crate) struct Target {
@@ -23,7 +28,7 @@ pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
     pub(crate) database: i64,
     /// Read anew for every connection: credentials may change.
-    pub(crate) credentials: Arc<dyn Fn() -> Result<Credentials, String> + Send + Sync>,
+    pub(crate) credentials: Arc<Credentials>,
 }
 
 impl fmt::Debug for Target {
@@ -57,18 +62,35 @@ pub(crate) struct TlsFiles {
     pub(crate) key: Option<PathBuf>,
 }
 
-/// A user's name and password, in memory for as long as a connection is being made.
-#[derive(Clone, Default)]
-pub(crate) struct Credentials {
-    pub(crate) username: Option<String>,
-    pub(crate) password: Option<String>,
-}
-
 /// A connection that is ready for commands, and the future that drives its socket. It ends when
 /// the connection does.
 pub(crate) struct Wire {
     pub(crate) connection: MultiplexedConnection,
     pub(crate) driver: BoxFuture<'static, ()>,
+}
+
+/// How far a connection has come: what to name when its time is up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    #[default]
+    Resolving,
+    Reaching,
+    Securing,
+    Introducing,
+}
+
+impl Stage {
+    /// The fault of a connection that came no further within `limit`.
+    pub(crate) fn spent(self, limit: Duration) -> Fault {
+        let (kind, what) = match self {
+            Stage::Resolving => (FaultKind::Timeout, "no address for the host name"),
+            Stage::Reaching => (FaultKind::Timeout, "no connection"),
+            // A server without TLS waits for the rest of what it takes for a command.
+            Stage::Securing => (FaultKind::Tls, "not a TLS port? No handshake"),
+            Stage::Introducing => (FaultKind::Timeout, "connected, but no answer"),
+        };
+        Fault::new(kind, format!("{what} within {} ms", limit.as_millis()))
+    }
 }
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -77,25 +99,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 /// Opens a connection and authenticates. The host name is resolved anew each time.
 ///
 /// # Errors
-/// What stood in the way. Sets no time limit of its own.
-pub(crate) async fn connect(target: &Target) -> Result<Wire, Fault> {
-    let credentials =
+/// What stood in the way. Sets no time limit of its own; `stage` tells where it is.
+pub(crate) async fn connect(target: &Target, stage: &Cell<Stage>) -> Result<Wire, Fault> {
+    let (username, password) =
         (target.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail))?;
     let stream: Box<dyn Stream> = match &target.endpoint {
-        Endpoint::Tcp { host, port } => Box::new(tcp(host, *port).await?),
+        Endpoint::Tcp { host, port } => Box::new(tcp(host, *port, stage).await?),
         Endpoint::Tls { host, port, files } => {
-            let tcp = tcp(host, *port).await?;
+            let tcp = tcp(host, *port, stage).await?;
+            stage.set(Stage::Securing);
             Box::new(super::tls::handshake(tcp, host, files).await?)
         }
         Endpoint::Unix { path } => Box::new(unix(path).await.map_err(socket_fault)?),
     };
+    stage.set(Stage::Introducing);
     let mut who = RedisConnectionInfo::default()
         .set_db(target.database)
         .set_skip_set_lib_name();
-    if let Some(username) = &credentials.username {
+    if let Some(username) = &username {
         who = who.set_username(username);
     }
-    if let Some(password) = &credentials.password {
+    if let Some(password) = &password {
         who = who.set_password(password);
     }
     // No time limits of redis-rs: a timed-out future would leave its command running unseen.
@@ -111,10 +135,12 @@ pub(crate) async fn connect(target: &Target) -> Result<Wire, Fault> {
     })
 }
 
-async fn tcp(host: &str, port: u16) -> Result<TcpStream, Fault> {
+async fn tcp(host: &str, port: u16, stage: &Cell<Stage>) -> Result<TcpStream, Fault> {
+    stage.set(Stage::Resolving);
     let addresses = lookup_host((host, port))
         .await
         .map_err(|error| Fault::new(FaultKind::Unresolved, error.to_string()))?;
+    stage.set(Stage::Reaching);
     let mut last = Fault::from(FaultKind::Unresolved);
     for address in addresses {
         match TcpStream::connect(address).await {

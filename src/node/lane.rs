@@ -257,6 +257,7 @@ impl Lane {
     }
 
     /// All that is still to be done.
+    #[cfg(test)]
     pub(crate) fn backlog(&self) -> usize {
         self.waiting.len() + self.in_flight.len() + self.owed.len()
     }

@@ -123,9 +123,9 @@ impl MemoryNode {
         self.inbox.push(self.index, event);
     }
 
-    fn answer(&self, id: AskId, reply: Reply) {
+    fn answer(&self, id: AskId, reply: Reply, time: Option<Duration>) {
         if id != NOBODY {
-            self.tell(Event::Answer { id, reply });
+            self.tell(Event::Answer { id, reply, time });
         }
     }
 
@@ -143,7 +143,7 @@ impl MemoryNode {
     fn broken(&mut self, conn: ConnId, link: Link, fault: &Fault) {
         self.server.lock().leave(conn);
         for entry in self.lane.broken(link) {
-            self.answer(entry.id, Reply::Failed(fault.clone()));
+            self.answer(entry.id, Reply::Failed(fault.clone()), None);
         }
     }
 
@@ -272,10 +272,15 @@ impl MemoryNode {
             return Ok(());
         };
         let id = entry.id;
+        let mut time = None;
         let reply = match answer {
             Err(fault) => Reply::Failed(fault),
             Ok(values) => match wire::decode(&entry, &mut values.into_iter()) {
                 Answer::Reply(reply) => reply,
+                Answer::Timed(reply, node_time) => {
+                    time = Some(node_time);
+                    reply
+                }
                 Answer::Inspect => match self.lane.again(entry, Work::Inspect, false) {
                     true => return Ok(()),
                     false => Reply::Held { left: None },
@@ -291,7 +296,7 @@ impl MemoryNode {
             }
             _ => Ok(()),
         };
-        self.answer(id, reply);
+        self.answer(id, reply, time);
         verdict
     }
 
@@ -319,7 +324,7 @@ impl MemoryNode {
 
 fn question(entry: &Entry) -> Question {
     Question {
-        key: entry.order.key.clone(),
+        key: Box::from(&*entry.order.key),
         token: entry.order.token,
         work: entry.work,
     }
@@ -360,7 +365,7 @@ impl Node for MemoryNode {
                 Link::Opening | Link::Open => return Ok(()),
             },
         };
-        self.answer(id, reply);
+        self.answer(id, reply, None);
         Ok(())
     }
 
@@ -368,10 +373,6 @@ impl Node for MemoryNode {
         if self.lane.is_waiting() {
             self.send(self.clock.now());
         }
-    }
-
-    fn backlog(&self) -> usize {
-        self.lane.backlog()
     }
 
     fn due(&self) -> Option<Instant> {

@@ -43,7 +43,7 @@ pub(crate) const NOBODY: AskId = 0;
 /// The key and the owner token that a request is about, shared by the nodes of a round.
 #[derive(Debug)]
 pub(crate) struct Order {
-    pub(crate) key: Box<[u8]>,
+    pub(crate) key: Arc<[u8]>,
     pub(crate) token: OwnerToken,
 }
 
@@ -93,8 +93,12 @@ pub(crate) struct Life {
 /// What comes from a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// The answer to one request.
-    Answer { id: AskId, reply: Reply },
+    /// The answer to one request, and the node's own time where it came along (P5).
+    Answer {
+        id: AskId,
+        reply: Reply,
+        time: Option<Duration>,
+    },
     /// A new connection is ready, to a server that says this of itself. Comes before any answer
     /// over that connection.
     Met(Life),
@@ -120,9 +124,6 @@ pub(crate) trait Node {
 
     /// All requests of this turn are in: what waits may be sent, in one piece.
     fn flush(&mut self);
-
-    /// How many requests wait or are on their way.
-    fn backlog(&self) -> usize;
 
     /// When [`Node::turn`] must be called at the latest: for nodes without a task of their own.
     fn due(&self) -> Option<Instant> {
@@ -156,8 +157,7 @@ impl Inbox {
         Arc::clone(&self.arrived)
     }
 
-    /// Whether anything waits to be taken out.
-    #[cfg(any(test, feature = "test-util"))]
+    /// Whether there is nothing to be taken out.
     pub(crate) fn is_empty(&self) -> bool {
         self.events.borrow().is_empty()
     }

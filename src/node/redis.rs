@@ -11,18 +11,19 @@
 //! redis-rs speaks the protocol; the queue, its order, the time limits and the reconnects are
 //! ours, since its own would re-order, re-send and hide restarts.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures::future::try_join;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::connect::{Target, Wire, connect, redis_fault};
+use super::connect::{Stage, Target, Wire, connect, redis_fault};
 use super::lane::{Admission, Lane, Link};
 use super::wire;
-use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
+use super::{Ask, AskId, Event, Fault, Inbox, Life, NOBODY, Node, Order, Reply};
 use crate::clock::{Clock, Instant};
 
 mod session;
@@ -124,7 +125,7 @@ impl Node for RedisNode {
             },
         };
         drop(lane);
-        self.shared.answer(id, reply);
+        self.shared.answer(id, reply, None);
         Ok(())
     }
 
@@ -133,10 +134,6 @@ impl Node for RedisNode {
             self.shared.wake.notify_one();
         }
     }
-
-    fn backlog(&self) -> usize {
-        self.shared.lane.borrow().backlog()
-    }
 }
 
 impl Shared {
@@ -144,9 +141,9 @@ impl Shared {
         self.inbox.push(self.index, event);
     }
 
-    fn answer(&self, id: AskId, reply: Reply) {
+    fn answer(&self, id: AskId, reply: Reply, time: Option<Duration>) {
         if id != NOBODY {
-            self.tell(Event::Answer { id, reply });
+            self.tell(Event::Answer { id, reply, time });
         }
     }
 
@@ -154,7 +151,7 @@ impl Shared {
     fn broken(&self, link: Link, fault: &Fault) {
         let ended = self.lane.borrow_mut().broken(link);
         for entry in ended {
-            self.answer(entry.id, Reply::Failed(fault.clone()));
+            self.answer(entry.id, Reply::Failed(fault.clone()), None);
         }
     }
 }
@@ -195,23 +192,27 @@ fn pause(failures: u32, chance: u32) -> Duration {
 
 async fn open(shared: &Shared) -> Result<(Wire, Life), Fault> {
     let limit = shared.manners.connect_within();
+    let stage = Cell::new(Stage::default());
     let opening = async {
-        let mut wire = connect(&shared.target).await?;
-        let marker_key = &shared.manners.marker_key;
-        let introduction = wire::introduction(marker_key);
-        let mut connection = wire.connection.clone();
-        let exchange = connection.send_packed_commands(&introduction, 0, 2);
+        let mut wire = connect(&shared.target, &stage).await?;
+        let [info, marker] = wire::introduction(&shared.manners.marker_key);
+        let (mut first, mut second) = (wire.connection.clone(), wire.connection.clone());
+        // One by one, since a pipeline of redis-rs keeps no reason when an answer is no RESP.
+        let exchange = try_join(
+            first.send_packed_command(&info),
+            second.send_packed_command(&marker),
+        );
+        let mut exchange = std::pin::pin!(exchange);
         let values = tokio::select! {
-            values = exchange => values.map_err(|error| redis_fault(&error))?,
-            () = &mut wire.driver => return Err(FaultKind::ConnectionLost.into()),
+            values = &mut exchange => values,
+            // What was said before the connection ended is here by now, and may say why.
+            () = &mut wire.driver => exchange.await,
         };
-        Ok((wire, wire::introduced(&values)?))
+        let (info, marker) = values.map_err(|error| redis_fault(&error))?;
+        Ok((wire, wire::introduced(&[info, marker])?))
     };
     match timeout(limit, opening).await {
         Ok(outcome) => outcome,
-        Err(_) => {
-            let detail = format!("no connection within {} ms", limit.as_millis());
-            Err(Fault::new(FaultKind::Timeout, detail))
-        }
+        Err(_) => Err(stage.get().spent(limit)),
     }
 }

@@ -14,6 +14,7 @@ mod enabled {
     use std::path::Path;
     use std::sync::Arc;
 
+    use tokio::task::spawn_blocking;
     use tokio_rustls::client::TlsStream;
     use tokio_rustls::rustls::pki_types::pem::PemObject;
     use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -32,7 +33,11 @@ mod enabled {
         files: &TlsFiles,
     ) -> Result<TlsStream<TcpStream>, Fault> {
         let name = ServerName::try_from(host.to_owned()).map_err(fault)?;
-        let connector = TlsConnector::from(Arc::new(config(files)?));
+        // The system's roots are hundreds of files to read and parse: the engine's thread has
+        // leases to extend meanwhile.
+        let files = files.clone();
+        let config = spawn_blocking(move || config(&files)).await;
+        let connector = TlsConnector::from(Arc::new(config.map_err(fault)??));
         connector
             .connect(name, stream)
             .await

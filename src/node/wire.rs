@@ -21,6 +21,8 @@ pub(crate) struct Spelled {
 pub(crate) enum Answer {
     /// Tell who asked.
     Reply(Reply),
+    /// The same, with the node's own time since 1970.
+    Timed(Reply, Duration),
     /// Refused: ask whose key it is.
     Inspect,
     /// The server does not know the script: spell it out.
@@ -92,15 +94,24 @@ fn granted(value: Value) -> Answer {
 }
 
 fn extended(value: &Value) -> Answer {
-    let what = match value {
-        Value::Array(parts) => parts.first(),
-        _ => None,
+    let Value::Array(parts) = value else {
+        return failed(value);
     };
-    match what {
-        Some(Value::Int(1)) => Answer::Reply(Reply::Renewed),
-        Some(Value::Int(2)) => Answer::Reply(Reply::Restored),
-        Some(Value::Int(0)) => Answer::Reply(Reply::Absent),
-        Some(Value::Int(-1)) => Answer::Reply(Reply::Held { left: None }),
+    let [Value::Int(what), Value::Int(seconds), Value::Int(micros)] = parts.as_slice() else {
+        return failed(value);
+    };
+    let reply = match what {
+        1 => Reply::Renewed,
+        2 => Reply::Restored,
+        0 => Reply::Absent,
+        -1 => Reply::Held { left: None },
+        _ => return failed(value),
+    };
+    match (u64::try_from(*seconds), u64::try_from(*micros)) {
+        (Ok(seconds), Ok(micros)) => {
+            let time = Duration::from_secs(seconds) + Duration::from_micros(micros);
+            Answer::Timed(reply, time)
+        }
         _ => failed(value),
     }
 }
@@ -132,9 +143,16 @@ fn inspected(entry: &Entry, owner: Value, left: Option<Value>) -> Reply {
 
 fn failed(value: &Value) -> Answer {
     match value {
-        Value::ServerError(error) if error.code() == "NOSCRIPT" => Answer::SpellOut,
+        Value::ServerError(error) if needs_text(error) => Answer::SpellOut,
         other => Answer::Reply(Reply::Failed(fault(other))),
     }
+}
+
+/// Whether the script's text will do where its digest will not: the server has not got it, or the
+/// user may run EVAL alone, which he would else find out when a lock is to be released.
+fn needs_text(error: &ServerError) -> bool {
+    let forbidden = || error.details().is_some_and(|text| text.contains("evalsha"));
+    error.code() == "NOSCRIPT" || (error.code() == "NOPERM" && forbidden())
 }
 
 fn fault(value: &Value) -> Fault {
@@ -168,8 +186,17 @@ pub(crate) fn server_fault(error: &ServerError) -> Fault {
         None if detail.contains("can't run this command") => FaultKind::Permission,
         None => inside().unwrap_or(FaultKind::ServerError),
     };
-    Fault::new(kind, format!("{} {detail}", error.code()))
+    let text = format!("{} {detail}", error.code());
+    if kind != FaultKind::Permission {
+        return Fault::new(kind, text);
+    }
+    // What the server says names one command at a time, inside a script not even that.
+    let short: String = text.chars().take(110).collect();
+    Fault::new(kind, short + NEEDED)
 }
+
+/// The permissions of whoever uses locks; `INFO` is welcome, and not needed.
+const NEEDED: &str = "; needed: +eval +evalsha +set +get +del +pttl +pexpire +time, ~PREFIX*";
 
 fn class(code: &str) -> Option<FaultKind> {
     Some(match code {
@@ -187,13 +214,12 @@ fn class(code: &str) -> Option<FaultKind> {
 }
 
 /// The commands of the first exchange on a connection: who are you, and since when?
-pub(crate) fn introduction(marker_key: &[u8]) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(2);
-    pipeline.cmd("INFO").arg("server");
+pub(crate) fn introduction(marker_key: &[u8]) -> [Cmd; 2] {
+    let mut info = Cmd::new();
+    info.arg("INFO").arg("server");
     let mut marker = Cmd::new();
     marker.arg("EVAL").arg(MARKER.text).arg(1).arg(marker_key);
-    pipeline.add_command(marker);
-    pipeline
+    [info, marker]
 }
 
 /// Reads the answers to [`introduction`].

@@ -17,6 +17,7 @@
 use std::time::Duration;
 
 use super::nodes::{NodeSet, Quorum};
+use super::timing::Drift;
 use crate::clock::Instant;
 
 /// What the nodes' clocks say about ours.
@@ -40,13 +41,15 @@ struct Baseline {
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     quorum: Quorum,
+    drift: Drift,
     baselines: Vec<Option<Baseline>>,
 }
 
 impl Pace {
-    pub(crate) fn new(quorum: Quorum) -> Self {
+    pub(crate) fn new(quorum: Quorum, drift: Drift) -> Self {
         Pace {
             quorum,
+            drift,
             baselines: vec![None; quorum.nodes()],
         }
     }
@@ -59,7 +62,6 @@ impl Pace {
         node_time: Duration,
         sent: Instant,
         received: Instant,
-        allowance: Duration,
     ) -> bool {
         let Some(slot) = self.baselines.get_mut(node) else {
             return false;
@@ -71,7 +73,8 @@ impl Pace {
         let before = slot.replace(Baseline { sent, node_time });
         before.is_some_and(|before| {
             let moved = node_time.saturating_sub(before.node_time);
-            moved > received.since(before.sent).saturating_add(allowance)
+            let passed = received.since(before.sent);
+            moved > passed.saturating_add(self.drift.allowance(passed))
         })
     }
 
@@ -107,35 +110,36 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
+    /// With an allowance of 5 ms, whatever the span.
     fn pace() -> Pace {
-        Pace::new(Quorum::of(3))
+        Pace::new(Quorum::of(3), Drift::new(0.0, ms(5)).unwrap())
     }
 
     #[test]
     fn a_clock_that_keeps_pace_is_not_ahead() {
         let mut pace = pace();
-        assert!(!pace.is_ahead(0, ms(5000), at(100), at(110), ms(5)));
-        assert!(!pace.is_ahead(0, ms(6000), at(1100), at(1110), ms(5)));
+        assert!(!pace.is_ahead(0, ms(5000), at(100), at(110)));
+        assert!(!pace.is_ahead(0, ms(6000), at(1100), at(1110)));
     }
 
     #[test]
     fn a_standstill_of_ours_shows_as_a_node_that_is_ahead() {
         let mut pace = pace();
-        pace.is_ahead(0, ms(5000), at(100), at(110), ms(5));
+        pace.is_ahead(0, ms(5000), at(100), at(110));
         // From 100 to 210 are 110 ms here, and 2 s there.
-        assert!(pace.is_ahead(0, ms(7000), at(200), at(210), ms(5)));
+        assert!(pace.is_ahead(0, ms(7000), at(200), at(210)));
         // The jump is the new baseline, and is told once.
-        assert!(!pace.is_ahead(0, ms(7100), at(300), at(310), ms(5)));
+        assert!(!pace.is_ahead(0, ms(7100), at(300), at(310)));
     }
 
     #[test]
     fn the_round_trip_and_the_allowance_are_no_jump() {
         let mut pace = pace();
-        pace.is_ahead(0, ms(5000), at(100), at(190), ms(5));
-        assert!(!pace.is_ahead(0, ms(5115), at(200), at(210), ms(5)));
+        pace.is_ahead(0, ms(5000), at(100), at(190));
+        assert!(!pace.is_ahead(0, ms(5115), at(200), at(210)));
         let mut pace = self::pace();
-        pace.is_ahead(0, ms(5000), at(100), at(190), ms(5));
-        assert!(pace.is_ahead(0, ms(5116), at(200), at(210), ms(5)));
+        pace.is_ahead(0, ms(5000), at(100), at(190));
+        assert!(pace.is_ahead(0, ms(5116), at(200), at(210)));
     }
 
     #[test]
@@ -152,16 +156,25 @@ mod tests {
     #[test]
     fn an_overlapping_older_answer_is_no_baseline() {
         let mut pace = pace();
-        pace.is_ahead(0, ms(7000), at(2000), at(2010), ms(5));
-        assert!(!pace.is_ahead(0, ms(9000), at(1000), at(4000), ms(5)));
-        assert!(!pace.is_ahead(0, ms(9000), at(4000), at(4010), ms(5)));
+        pace.is_ahead(0, ms(7000), at(2000), at(2010));
+        assert!(!pace.is_ahead(0, ms(9000), at(1000), at(4000)));
+        assert!(!pace.is_ahead(0, ms(9000), at(4000), at(4010)));
+    }
+
+    #[test]
+    fn clocks_that_run_apart_within_the_factor_are_not_ahead() {
+        let drift = Drift::new(0.01, ms(0)).unwrap();
+        let mut pace = Pace::new(Quorum::of(3), drift);
+        pace.is_ahead(0, ms(5000), at(1000), at(1000));
+        assert!(!pace.is_ahead(0, ms(15_100), at(11_000), at(11_000)));
+        assert!(pace.is_ahead(0, ms(25_201), at(21_000), at(21_000)));
     }
 
     #[test]
     fn a_clock_set_back_is_not_ahead() {
         let mut pace = pace();
-        pace.is_ahead(0, ms(7000), at(100), at(110), ms(5));
-        assert!(!pace.is_ahead(0, ms(1000), at(200), at(210), ms(5)));
+        pace.is_ahead(0, ms(7000), at(100), at(110));
+        assert!(!pace.is_ahead(0, ms(1000), at(200), at(210)));
     }
 
     proptest! {
@@ -175,7 +188,7 @@ mod tests {
             for (pause, there, back) in trips {
                 now += pause;
                 let (sent, seen, received) = (now, now + there, now + there + back);
-                let ahead = pace.is_ahead(0, ms(90_000 + seen), at(sent), at(received), ms(0));
+                let ahead = pace.is_ahead(0, ms(90_000 + seen), at(sent), at(received));
                 prop_assert!(!ahead);
                 now = received;
             }

@@ -129,6 +129,15 @@ impl Roster {
         self.recount(now);
     }
 
+    /// The clock of `node` was set forward: what it has let run out early may have been granted
+    /// before, as after a restart.
+    pub(crate) fn stepped(&mut self, node: usize, now: Instant) {
+        if let Some(Some(entry)) = self.entries.get_mut(node) {
+            entry.counts_from = entry.counts_from.max(now.after(self.delay));
+        }
+        self.recount(now);
+    }
+
     /// The nodes that have a vote at `now`.
     pub(crate) fn counted(&mut self, now: Instant) -> NodeSet {
         if now >= self.next_change {

@@ -67,10 +67,7 @@ pub(super) async fn serve(shared: &Shared, wire: Wire, life: Life) -> Fault {
                     return fault;
                 }
             }
-            () = &mut driver => {
-                let detail = "the server closed the connection";
-                return Fault::new(FaultKind::ConnectionLost, detail);
-            }
+            () = &mut driver => return session.ended().await,
             () = shared.wake.notified() => {}
             _ = check.tick(), if !session.flights.is_empty() => {
                 let silence = shared.lane.borrow().silence(shared.clock.now());
@@ -137,6 +134,20 @@ impl Session<'_> {
         }
     }
 
+    /// The connection has ended. What was answered before its end still counts, and the first
+    /// pipeline without an answer knows why it has none: it may have been unintelligible.
+    async fn ended(&mut self) -> Fault {
+        while let Some((flight, values)) = self.flights.next().await {
+            match self.landed(flight, values) {
+                Ok(()) => {}
+                Err(fault) if fault.kind() == FaultKind::ConnectionLost => break,
+                Err(fault) => return fault,
+            }
+        }
+        let detail = "the server closed the connection";
+        Fault::new(FaultKind::ConnectionLost, detail)
+    }
+
     /// Another marker than at the introduction, or none: the node has lost its data since.
     fn check_marker(&mut self, value: &Value) -> Result<(), Fault> {
         let same = wire::millis(value).is_ok_and(|marker| marker == self.marker);
@@ -146,8 +157,11 @@ impl Session<'_> {
         }
         self.shared.tell(Event::Wiped);
         if !std::mem::replace(&mut self.meeting, true) {
-            let introduction = wire::introduction(&self.shared.manners.marker_key);
-            self.launch(Flight::Introduction, introduction, 2);
+            let mut pipeline = Pipeline::with_capacity(2);
+            for command in wire::introduction(&self.shared.manners.marker_key) {
+                pipeline.add_command(command);
+            }
+            self.launch(Flight::Introduction, pipeline, 2);
         }
         Ok(())
     }
@@ -163,8 +177,13 @@ impl Session<'_> {
                 break;
             };
             let id = entry.id;
+            let mut time = None;
             let reply = match wire::decode(&entry, &mut values) {
                 Answer::Reply(reply) => reply,
+                Answer::Timed(reply, node_time) => {
+                    time = Some(node_time);
+                    reply
+                }
                 Answer::Inspect => match self.again(entry, Work::Inspect, false) {
                     true => continue,
                     false => Reply::Held { left: None },
@@ -184,7 +203,7 @@ impl Session<'_> {
                 // In doubt, a new connection: to the same server, or to the new master.
                 verdict = Err(fault.clone());
             }
-            self.shared.answer(id, reply);
+            self.shared.answer(id, reply, time);
         }
         verdict
     }

@@ -94,6 +94,14 @@ fn data_lost_between_two_connections_shows_in_the_marker() {
 }
 
 #[test]
+fn a_node_whose_clock_was_set_forward_waits_as_after_a_restart() {
+    let mut roster = settled(GuardMode::Auto);
+    roster.stepped(1, at(5));
+    assert_eq!(counted(&mut roster, at(5)), [0, 2]);
+    assert_eq!(counted(&mut roster, at(67)), [0, 1, 2]);
+}
+
+#[test]
 fn a_lost_marker_is_seen_by_a_newcomer_too() {
     let mut roster = roster(GuardMode::Auto);
     roster.read(0, reading("a", 3600, 3600), at(0));

@@ -1,0 +1,60 @@
+//! What the coordinator remembers of requests and of leases.
+
+use std::rc::Rc;
+
+use super::{AttemptId, LeaseId};
+use crate::clock::Instant;
+use crate::error::Vote as SeenVote;
+use crate::node::Order;
+use crate::quorum::{Extension, NodeSet, Round, Timing};
+
+/// What an answer belongs to.
+pub(super) enum Pending {
+    Round(Box<Attempt>),
+    /// A round that has its quorum; the rest of its answers still tell where the key is.
+    Granted {
+        lease: LeaseId,
+        waiting: NodeSet,
+    },
+    Extension(Box<Extending>),
+    Release(Box<Releasing>),
+}
+
+pub(super) struct Attempt {
+    pub(super) id: AttemptId,
+    pub(super) order: Rc<Order>,
+    pub(super) timing: Timing,
+    pub(super) round: Round,
+    pub(super) seen: Vec<Option<SeenVote>>,
+    /// The keys were there before: a failed round takes nothing back.
+    pub(super) adopts: bool,
+}
+
+pub(super) struct Extending {
+    pub(super) lease: LeaseId,
+    pub(super) extension: Extension,
+    pub(super) present: Instant,
+    /// Decided: its answers only tell where the key is.
+    pub(super) decided: bool,
+    /// The nodes whose clocks are ahead of what ours allows.
+    pub(super) ahead: NodeSet,
+    /// The nodes that were not asked to set an absent key again: its absence is a deletion.
+    pub(super) known: NodeSet,
+}
+
+pub(super) struct Releasing {
+    pub(super) lease: LeaseId,
+    pub(super) confirmed: NodeSet,
+    pub(super) absent: NodeSet,
+    pub(super) failed: NodeSet,
+    pub(super) reported: bool,
+}
+
+/// A lease that stands.
+pub(super) struct Held {
+    pub(super) order: Rc<Order>,
+    /// The nodes that may have the key: a release must reach them.
+    pub(super) touched: NodeSet,
+    /// The nodes that acknowledged the key in their present life.
+    pub(super) acknowledged: NodeSet,
+}

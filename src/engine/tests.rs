@@ -1,0 +1,100 @@
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::sync::oneshot::error::TryRecvError;
+
+use super::*;
+use crate::coordinator::{AttemptId, Secret};
+use crate::queue::{Spec, Terms};
+use crate::quorum::{Drift, Jitter, Retry, Timing, Wait};
+
+/// A store in which every round fails as soon as it begins: all nodes are down.
+#[derive(Default)]
+struct Down {
+    outcomes: VecDeque<Outcome>,
+}
+
+impl LeaseStore for Down {
+    fn acquire(&mut self, _: Instant, attempt: AttemptId, _: &Arc<[u8]>, _: &Timing) {
+        self.outcomes.push_back(Outcome::Failed {
+            attempt,
+            why: Shortfall::Unavailable,
+            votes: Vec::new(),
+        });
+    }
+    fn adopt(&mut self, _: Instant, _: AttemptId, _: &Arc<[u8]>, _: Secret, _: &Timing) {}
+    fn forget(&mut self, _: LeaseId) -> Option<Secret> {
+        None
+    }
+    fn abandon(&mut self, _: Instant, _: AttemptId) {}
+    fn extend(&mut self, _: Instant, _: LeaseId, _: &Timing, _: Instant) {}
+    fn release(&mut self, _: Instant, _: LeaseId, _: &Timing) {}
+    fn outcome(&mut self) -> Option<Outcome> {
+        self.outcomes.pop_front()
+    }
+    fn has_news(&self) -> bool {
+        !self.outcomes.is_empty()
+    }
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn turn(&mut self, _: Instant) {}
+    fn flush(&mut self) {}
+    fn is_quiet(&self) -> bool {
+        true
+    }
+}
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_nanos(millis * 1_000_000)
+}
+
+fn spec(attempts: u32) -> Arc<Spec> {
+    let drift = Drift::new(0.0, ms(0)).unwrap();
+    let terms = Terms {
+        timing: Timing::new(ms(1000), drift, ms(50), ms(0)).unwrap(),
+        retry: Retry {
+            delay: ms(20),
+            max_delay: ms(20),
+            jitter: Jitter::None,
+            attempts: NonZeroU32::new(attempts),
+        },
+        extend_every: None,
+        max_hold: None,
+    };
+    Arc::new(Spec {
+        resource: Arc::from(&b"job"[..]),
+        key: Arc::from(&b"{job}"[..]),
+        terms: Arc::new(terms),
+    })
+}
+
+#[test]
+fn a_round_that_fails_at_once_is_dealt_with_in_the_same_turn() {
+    let (quorum, clock) = (Quorum::of(3), Clock::Boot);
+    let mut engine = Engine::new(Down::default(), quorum, clock, Box::new(|| 0));
+    let (commands, _receiver) = mpsc::unbounded_channel();
+    let (reply, mut outcome) = oneshot::channel();
+    let acquire = Command::Acquire {
+        id: 1,
+        spec: spec(2),
+        wait: Wait::Forever,
+        adopts: None,
+        handle: Handle::new(commands),
+        reply,
+    };
+    engine.command(at(0), acquire);
+    engine.turn(at(0));
+    assert!(matches!(outcome.try_recv(), Err(TryRecvError::Empty)));
+    assert_eq!(engine.next_timeout(), Some(at(20)), "the next round");
+    engine.turn(at(20));
+    let error = outcome.try_recv().unwrap().map(|_| ()).unwrap_err();
+    assert_eq!(error.attempt().map(|attempt| attempt.rounds()), Some(2));
+}

@@ -1,0 +1,24 @@
+//! How a client fares with its nodes: what each error says, what outages cost, what goes over the
+//! wire, and whose vote counts. Each module opens with the field cases that it covers.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod attempts;
+mod common;
+mod data_loss;
+mod errors;
+mod faults;
+mod handshake;
+mod login;
+mod membership;
+mod names;
+mod outages;
+mod permissions;
+mod restarts;
+mod scripts;
+mod silent_dns;
+mod stand_in;
+mod timeouts;
+#[cfg(feature = "tls")]
+mod tls_front;
