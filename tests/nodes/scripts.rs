@@ -2,7 +2,9 @@
 //!
 //! F21: quick with 5 runs, `--full` with 100.
 
-use crate::common::{MS, NODE_TIMEOUT, SLACK, TTL, client, client_of, settings, stored};
+use crate::common::{
+    MS, NODE_TIMEOUT, SLACK, TTL, brisk, client, client_of, renewed, settings, stored,
+};
 use crate::stand_in::{StandIn, urls};
 use crate::support::{Cluster, Reply, StubReply, eventually_async, pick};
 use quorumlock::{Config, Guard};
@@ -108,13 +110,13 @@ async fn noscript_costs_one_round_trip_and_no_vote() {
 #[tokio::test]
 async fn noscript_under_a_held_lock_is_no_loss() {
     let nodes = StandIn::some(3);
-    let config = Config::new(urls(&nodes)).ttl(1500 * MS);
-    let client = client(config.node_timeout(300 * MS));
+    let client = client(brisk(urls(&nodes)));
     let guard = client.lock("job").acquire().await.expect("a free lock");
-    for _ in 0..4 {
-        tokio::time::sleep(500 * MS).await;
+    for _ in 0..3 {
         nodes.iter().for_each(|node| node.redis.forget_scripts());
-        assert!(guard.is_held(), "{:?}", guard.loss());
+        for _ in 0..2 {
+            assert!(renewed(&guard).await, "{:?}", guard.loss());
+        }
     }
     assert!(nodes[0].count("EVALSHA") > 0, "it was never extended");
     assert!(guard.release().await.expect("a release").in_time());
