@@ -142,6 +142,10 @@ impl Keeper {
                 freed.extend(self.step(id, now, store));
             }
         }
+        let records = &self.records;
+        self.timers.tidy(records.len(), |moment, id| {
+            records.get(id).is_some_and(|record| record.armed == moment)
+        });
         freed
     }
 

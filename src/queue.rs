@@ -158,6 +158,13 @@ impl<R> Queue<R> {
                 self.ask(id, now, store);
             }
         }
+        let waiters = &self.waiters;
+        self.timers.tidy(waiters.len(), |moment, id| {
+            waiters.get(id).is_some_and(|waiter| match waiter.state {
+                State::Pausing(until) if until == moment => true,
+                _ => waiter.acquisition.deadline() == moment,
+            })
+        });
     }
 
     /// The lock at `key` is free as far as this client goes: the first in line asks at once.

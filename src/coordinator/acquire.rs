@@ -187,8 +187,11 @@ impl Coordinator {
         seen.collect()
     }
 
-    /// Why the grant of a node does not count (P10).
+    /// Why the grant of a node does not count (P10, P11).
     fn without_vote(&self, node: usize, now: Instant) -> Fault {
+        if let Some(fault) = self.duplicate(node, now) {
+            return fault;
+        }
         let detail = match self.roster.standing(node, now) {
             Standing::Young { until } => {
                 format!("has a vote again in {:.1?}", until.since(now))

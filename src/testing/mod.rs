@@ -21,6 +21,8 @@
 //! # Ok::<(), AcquireError>(()) }).unwrap();
 //! ```
 
+#[doc(hidden)]
+pub mod bench;
 mod clock;
 mod cluster;
 mod node;
