@@ -9,6 +9,8 @@ use crate::helpers::*;
 use crate::support::*;
 
 const TTL: Duration = Duration::from_secs(1);
+/// Of [`patient`] clients.
+const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The lock is refused to `lock` within its wait, and the error says that we hold it ourselves.
 async fn refused(lock: Lock, wait: Duration, held_here: bool) {
@@ -16,7 +18,7 @@ async fn refused(lock: Lock, wait: Duration, held_here: bool) {
     let error = lock.wait(wait).acquire().await.expect_err("held already");
     let took = began.elapsed();
     assert!(took >= wait, "{took:?} of {wait:?}");
-    assert!(took < wait + node_timeout(TTL) + SLACK, "{took:?}");
+    assert!(took < wait + NODE_TIMEOUT + SLACK, "{took:?}");
     let AcquireError::Contended(attempt) = &error else {
         panic!("{error}");
     };
@@ -37,7 +39,7 @@ async fn inner_attempts(client: &Client, other: &Client, name: &str) {
 #[tokio::test]
 async fn who_holds_a_lock_is_refused_it_and_keeps_it() {
     let cluster = Cluster::start(5);
-    let (client, other) = (client(&cluster, TTL), client(&cluster, TTL));
+    let [client, other] = [(); 2].map(|()| open(patient(cluster.urls(), TTL)));
     let probe = cluster.probe();
     for run in 0..pick(1, 20) {
         let name = format!("twice-{run}");
@@ -59,7 +61,7 @@ async fn who_holds_a_lock_is_refused_it_and_keeps_it() {
 #[tokio::test]
 async fn the_inner_one_is_served_as_soon_as_the_outer_lets_go() {
     let cluster = Cluster::start(5);
-    let clients = [client(&cluster, TTL), client(&cluster, TTL)];
+    let clients = [(); 2].map(|()| open(patient(cluster.urls(), TTL)));
     for run in 0..pick(2, 40) {
         let outer = clients[0].lock("handed over").acquire().await;
         let outer = outer.expect("a lock");
@@ -70,7 +72,7 @@ async fn the_inner_one_is_served_as_soon_as_the_outer_lets_go() {
         assert!(outer.release().await.expect("released").in_time());
         let (inner, at) = inner.await.expect("no panic");
         let inner = inner.unwrap_or_else(|error| panic!("not served: {error}"));
-        let limit = PAUSE + 2 * node_timeout(TTL) + SLACK;
+        let limit = PAUSE + 2 * NODE_TIMEOUT + SLACK;
         assert!(at - freed < limit, "served {:?} later", at - freed);
         inner.release().await.expect("released");
     }

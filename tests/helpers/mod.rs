@@ -20,14 +20,15 @@ pub const SLACK: Duration = Duration::from_millis(300);
 /// The longest pause between two rounds, by [`settings`]; the mean is half of it.
 pub const PAUSE: Duration = Duration::from_millis(100);
 
-/// The node timeout that belongs to a TTL.
+/// The node timeout of [`settings`]: longer than the default, since the machine is shared.
 pub fn node_timeout(ttl: Duration) -> Duration {
-    (ttl / 20).clamp(50 * MS, 500 * MS)
+    (ttl / 4).clamp(50 * MS, 500 * MS)
 }
 
 /// Settings with this TTL. `max_ttl` is small, so that a restarted node votes again soon.
 pub fn settings(urls: impl IntoIterator<Item = String>, ttl: Duration) -> Config {
     let config = Config::new(urls).ttl(ttl).max_ttl(ttl.max(1000 * MS));
+    let config = config.node_timeout(node_timeout(ttl));
     config.retry_delay(PAUSE).retry_max_delay(PAUSE)
 }
 
