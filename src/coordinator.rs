@@ -141,6 +141,13 @@ impl Coordinator {
             marker: life.marker,
             marker_age: life.marker_age,
         };
+        if reading.run_id.is_none() && self.roster.standing(node, now) == Standing::Unread {
+            warn!(
+                node = %self.names[node],
+                "INFO is not allowed here: the marker alone tells how old the node's data is, \
+                 and one server under two addresses cannot be told from two"
+            );
+        }
         let restarted = before.is_some() && before != reading.run_id;
         self.roster.read(node, reading, now);
         if restarted {
@@ -151,18 +158,26 @@ impl Coordinator {
             info!(node = %self.names[node], "the node is back");
             self.down.remove(node);
         }
-        match self.roster.standing(node, now) {
-            Standing::Twin { of } => warn!(
-                node = %self.names[node], same_as = %self.names[of],
-                "two configured nodes are one server, and have one vote"
-            ),
-            Standing::Young { until } => {
-                let wait = until.since(now);
-                debug!(node = %self.names[node], ?wait, "restarted lately: no vote yet");
-            }
-            Standing::Counts | Standing::Unread => {}
+        if let Standing::Young { until } = self.roster.standing(node, now) {
+            let wait = until.since(now);
+            debug!(node = %self.names[node], ?wait, "restarted lately: no vote yet");
         }
+        self.name_twins(node, now);
         self.judge_all(now);
+    }
+
+    /// Warns of the pairs that `node`, just met, makes: either may have been met first.
+    fn name_twins(&self, node: usize, now: Instant) {
+        for twin in self.quorum.all().iter() {
+            if let Standing::Twin { of } = self.roster.standing(twin, now)
+                && (twin == node || of == node)
+            {
+                warn!(
+                    node = %self.names[twin], same_as = %self.names[of],
+                    "two configured nodes are one server, and have one vote"
+                );
+            }
+        }
     }
 
     /// The node has lost its keys: what it acknowledged before says nothing now.

@@ -76,6 +76,7 @@ impl<S: LeaseStore> Engine<S> {
             Command::Acquire {
                 id,
                 spec,
+                wait,
                 adopts,
                 handle,
                 reply,
@@ -83,6 +84,7 @@ impl<S: LeaseStore> Engine<S> {
                 let reply = Caller { handle, reply };
                 let entrant = Entrant {
                     spec,
+                    wait,
                     adopts,
                     reply,
                 };

@@ -154,7 +154,7 @@ impl Guard {
             Ok(secret) => Ok(LeaseTicket {
                 resource: spec.resource.to_vec(),
                 secret,
-                ttl: spec.timing.ttl(),
+                ttl: spec.terms.timing.ttl(),
             }),
             Err(_) => Err(cell.loss().unwrap_or(Loss::Closed)),
         }

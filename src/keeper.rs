@@ -89,7 +89,12 @@ impl Keeper {
         started: Instant,
         deadline: Instant,
     ) -> Arc<Cell> {
-        let lease = Lease::granted(started, deadline, spec.extend_every, spec.max_hold);
+        let lease = Lease::granted(
+            started,
+            deadline,
+            spec.terms.extend_every,
+            spec.terms.max_hold,
+        );
         let cell = Arc::new(Cell::new(self.clock.clone(), lease.deadline()));
         let record = Record {
             spec: Arc::clone(spec),
@@ -152,7 +157,7 @@ impl Keeper {
             Step::Lost(Cause::Expired) => return self.lose(id, now, Loss::Expired, store),
             Step::Lost(Cause::MaxHold) => return self.lose(id, now, Loss::MaxHold, store),
             Step::Extend => {
-                let timing = record.spec.timing;
+                let timing = record.spec.terms.timing;
                 record.lease.begin();
                 store.extend(now, id, &timing, record.lease.deadline());
             }
@@ -196,7 +201,7 @@ impl Keeper {
                 Ok(())
             }
             Outcome::Unknown | Outcome::Held => {
-                let pause = retry_pause(&record.spec.timing, chance);
+                let pause = retry_pause(&record.spec.terms.timing, chance);
                 debug!(resource = %Printable(&record.spec.resource), "extension without a quorum");
                 record.lease.unknown(now, pause);
                 Err(ExtendError::Unconfirmed)
@@ -225,7 +230,7 @@ impl Keeper {
             return None;
         };
         record.by_hand.push(ByHand {
-            timing: timing.unwrap_or(record.spec.timing),
+            timing: timing.unwrap_or(record.spec.terms.timing),
             reply,
             sent: false,
         });
@@ -281,7 +286,7 @@ impl Keeper {
         for hand in record.by_hand {
             let _ = hand.reply.send(Err(ExtendError::Lost(loss)));
         }
-        store.release(now, id, &record.spec.timing);
+        store.release(now, id, &record.spec.terms.timing);
         Some(Freed(Arc::clone(&record.spec.key)))
     }
 }

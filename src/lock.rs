@@ -14,7 +14,7 @@ use crate::engine::{Command, Core, Handle};
 use crate::error::{AcquireError, Attempt, Headline, Loss, Printable, Released, RunError};
 use crate::guard::{Guard, Held};
 use crate::key;
-use crate::queue::{Spec, WaiterId};
+use crate::queue::{Spec, Terms, WaiterId};
 use crate::quorum::Wait;
 
 /// The lock on one resource, with the settings it is used with. Holds nothing by itself.
@@ -42,8 +42,8 @@ pub struct Lock {
     wait: Option<Wait>,
     auto_extend: Option<bool>,
     max_hold: Option<Duration>,
-    /// Made at first use: for `acquire`, and for `try_acquire`.
-    specs: [OnceLock<Result<Arc<Spec>, ConfigError>>; 2],
+    /// Made at first use.
+    spec: OnceLock<Result<Arc<Spec>, ConfigError>>,
 }
 
 impl Lock {
@@ -55,7 +55,7 @@ impl Lock {
             wait: None,
             auto_extend: None,
             max_hold: None,
-            specs: Default::default(),
+            spec: OnceLock::new(),
         }
     }
 
@@ -103,7 +103,7 @@ impl Lock {
     }
 
     fn changed(mut self) -> Self {
-        self.specs = Default::default();
+        self.spec = OnceLock::new();
         self
     }
 
@@ -135,7 +135,8 @@ impl Lock {
     /// Source: the Redlock page, steps 1 to 5; we part from it in that the key is deleted on
     /// every node whose outcome is unknown, too, and in that each round has a token of its own.
     pub async fn acquire(&self) -> Result<Guard, AcquireError> {
-        self.claim(&self.specs[0], self.wait, None).await
+        let wait = self.wait.unwrap_or(self.core.settings().wait);
+        self.claim(wait, None).await
     }
 
     /// Makes one round, whatever the setting `wait`, and returns the guard if the lock was free.
@@ -149,14 +150,12 @@ impl Lock {
     /// # Round trips
     /// One; two when somebody else holds the lock, to learn for how long.
     pub async fn try_acquire(&self) -> Result<Guard, AcquireError> {
-        let once = Some(Wait::For(Duration::ZERO));
-        self.claim(&self.specs[1], once, None).await
+        self.claim(Wait::For(Duration::ZERO), None).await
     }
 
     /// Takes over the lease that `secret` proves, in one round.
     pub(crate) async fn adopt(&self, secret: Secret) -> Result<Guard, AcquireError> {
-        let once = Some(Wait::For(Duration::ZERO));
-        self.claim(&self.specs[1], once, Some(secret)).await
+        self.claim(Wait::For(Duration::ZERO), Some(secret)).await
     }
 
     /// Acquires the lock, runs `work` under it, and releases it.
@@ -222,14 +221,10 @@ impl Lock {
         }
     }
 
-    async fn claim(
-        &self,
-        cache: &OnceLock<Result<Arc<Spec>, ConfigError>>,
-        wait: Option<Wait>,
-        adopts: Option<Secret>,
-    ) -> Result<Guard, AcquireError> {
-        let spec = cache
-            .get_or_init(|| self.spec(wait).map(Arc::new))
+    async fn claim(&self, wait: Wait, adopts: Option<Secret>) -> Result<Guard, AcquireError> {
+        let spec = self
+            .spec
+            .get_or_init(|| self.spec().map(Arc::new))
             .clone()?;
         let handle = self.core.engine()?;
         let (reply, outcome) = oneshot::channel();
@@ -237,6 +232,7 @@ impl Lock {
         let sent = handle.send(Command::Acquire {
             id,
             spec,
+            wait,
             adopts,
             handle: handle.clone(),
             reply,
@@ -263,9 +259,7 @@ impl Lock {
         })))
     }
 
-    /// Checks this lock's settings against each other.
-    fn spec(&self, wait: Option<Wait>) -> Result<Spec, ConfigError> {
-        let settings = self.core.settings();
+    fn spec(&self) -> Result<Spec, ConfigError> {
         let length = self.resource.len();
         if !(1..=key::LONGEST_RESOURCE).contains(&length) {
             return Err(ConfigError::new(
@@ -275,17 +269,28 @@ impl Lock {
                 "name what is to be locked, or lock a digest of a longer name",
             ));
         }
-        let auto_extend = self.auto_extend.unwrap_or(settings.auto_extend);
-        let (timing, every) = settings.terms(self.ttl, auto_extend)?;
+        let prefix = &self.core.settings().prefix;
         Ok(Spec {
             resource: Arc::clone(&self.resource),
-            key: key::lock_key(&settings.prefix, &self.resource).into(),
-            timing,
-            wait: wait.unwrap_or(settings.wait),
-            retry: settings.retry,
-            extend_every: every,
-            max_hold: self.max_hold.or(settings.max_hold),
+            key: key::lock_key(prefix, &self.resource).into(),
+            terms: self.terms()?,
         })
+    }
+
+    /// The client's terms, or this lock's own, checked against each other.
+    fn terms(&self) -> Result<Arc<Terms>, ConfigError> {
+        if (self.ttl, self.auto_extend, self.max_hold) == (None, None, None) {
+            return self.core.terms();
+        }
+        let settings = self.core.settings();
+        let auto_extend = self.auto_extend.unwrap_or(settings.auto_extend);
+        let (timing, extend_every) = settings.terms(self.ttl, auto_extend)?;
+        Ok(Arc::new(Terms {
+            timing,
+            retry: settings.retry,
+            extend_every,
+            max_hold: self.max_hold.or(settings.max_hold),
+        }))
     }
 }
 

@@ -27,15 +27,23 @@ pub(crate) use waiter::{Entrant, Served, Unserved};
 use failure::Seen;
 use waiter::{State, Waiter};
 
-/// Everything about a lock that does not change while it is used.
+/// A lock: what, under which key, on which terms.
 #[derive(Debug)]
 pub(crate) struct Spec {
     pub(crate) resource: Arc<[u8]>,
     pub(crate) key: Arc<[u8]>,
+    pub(crate) terms: Arc<Terms>,
+}
+
+/// The terms that locks are asked for and held on. Locks without settings of their own share
+/// those of their client.
+#[derive(Debug)]
+pub(crate) struct Terms {
     pub(crate) timing: Timing,
-    pub(crate) wait: Wait,
     pub(crate) retry: Retry,
+    /// From one extension to the next; `None` where the holder extends by hand.
     pub(crate) extend_every: Option<Duration>,
+    /// The longest time that a lease may be held in all.
     pub(crate) max_hold: Option<Duration>,
 }
 
@@ -76,18 +84,19 @@ impl<R> Queue<R> {
     ) {
         let Entrant {
             spec,
+            wait,
             adopts,
             reply,
         } = entrant;
-        let acquisition = Acquisition::begin(now, spec.wait, &spec.retry);
-        let in_line = spec.wait != Wait::For(Duration::ZERO);
+        let acquisition = Acquisition::begin(now, wait, &spec.terms.retry);
+        let in_line = wait != Wait::For(Duration::ZERO);
         let mut first = true;
         if in_line {
             let line = self.lines.entry(Arc::clone(&spec.key)).or_default();
             first = line.is_empty();
             line.push_back(id);
         }
-        let parkable = in_line && spec.retry.attempts.is_none();
+        let parkable = in_line && spec.terms.retry.attempts.is_none();
         self.timers.set(acquisition.deadline(), id);
         self.waiters.insert(
             id,
@@ -123,7 +132,8 @@ impl<R> Queue<R> {
         let attempt = self.next_attempt;
         waiter.state = State::Asking(attempt);
         self.attempts.insert(attempt, id);
-        let Spec { key, timing, .. } = &*waiter.spec;
+        let Spec { key, terms, .. } = &*waiter.spec;
+        let timing = &terms.timing;
         match waiter.adopts {
             Some(secret) => store.adopt(now, attempt, key, secret, timing),
             None => store.acquire(now, attempt, key, timing),

@@ -34,7 +34,7 @@ impl Coordinator {
         };
         let id = self.new_id();
         let order = Rc::new(Order {
-            key: Box::from(&**key),
+            key: Arc::clone(key),
             token,
         });
         let mut pending = Attempt {
@@ -64,13 +64,23 @@ impl Coordinator {
     pub(super) fn voted(&mut self, id: AskId, node: usize, reply: Reply, now: Instant) {
         if let Some(Pending::Round(attempt)) = self.asks.get_mut(&id) {
             attempt.see(node, reply);
-            self.judge(id, now);
+            // Past its end the round is left to its timer, which is due in this very turn: by
+            // then every answer that is here has been counted. Else the first of the answers that
+            // a stalled process finds would condemn those behind it.
+            if now < attempt.round.expires() {
+                self.judge(id, now);
+            }
         }
     }
 
-    /// Whose vote counts has changed: every open round is looked at again.
+    /// Whose vote counts has changed: every open round is looked at again. One past its end is
+    /// left to its timer.
     pub(super) fn judge_all(&mut self, now: Instant) {
-        let mut rounds: Vec<AskId> = self.attempts.values().copied().collect();
+        let open = |id: &&AskId| match self.asks.get(id) {
+            Some(Pending::Round(attempt)) => now < attempt.round.expires(),
+            _ => false,
+        };
+        let mut rounds: Vec<AskId> = self.attempts.values().filter(open).copied().collect();
         rounds.sort_unstable();
         for id in rounds {
             self.judge(id, now);
@@ -177,8 +187,11 @@ impl Coordinator {
         seen.collect()
     }
 
-    /// Why the grant of a node does not count (P10).
+    /// Why the grant of a node does not count (P10, P11).
     fn without_vote(&self, node: usize, now: Instant) -> Fault {
+        if let Some(fault) = self.duplicate(node, now) {
+            return fault;
+        }
         let detail = match self.roster.standing(node, now) {
             Standing::Young { until } => {
                 format!("has a vote again in {:.1?}", until.since(now))

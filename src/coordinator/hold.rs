@@ -72,7 +72,11 @@ impl Coordinator {
                 Renewal::Failed => {}
             }
         }
-        self.judge_extension(id, now);
+        // Past its end it is left to its timer, as a round is; once decided it only waits to be
+        // complete.
+        if extending.decided || now < extending.extension.expires() {
+            self.judge_extension(id, now);
+        }
     }
 
     pub(super) fn judge_extension(&mut self, id: AskId, now: Instant) {

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::{Handle, MakeNodes, Setup};
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{ConfigError, Settings};
 use crate::coordinator::Rules;
 use crate::error::AcquireError;
+use crate::queue::Terms;
 
 /// Starts an engine: on a thread, or in a simulation that runs it itself.
 pub(crate) type Start = dyn Fn(Setup) -> io::Result<Handle> + Send + Sync;
@@ -41,6 +42,7 @@ pub(crate) struct Core {
     source: Source,
     engine: Mutex<Option<Handle>>,
     closed: AtomicBool,
+    terms: OnceLock<Result<Arc<Terms>, ConfigError>>,
 }
 
 impl Core {
@@ -50,11 +52,27 @@ impl Core {
             source,
             engine: Mutex::new(None),
             closed: AtomicBool::new(false),
+            terms: OnceLock::new(),
         }
     }
 
     pub(crate) fn settings(&self) -> &Arc<Settings> {
         &self.settings
+    }
+
+    /// The terms of every lock that has no settings of its own.
+    pub(crate) fn terms(&self) -> Result<Arc<Terms>, ConfigError> {
+        let make = || {
+            let settings = &self.settings;
+            let (timing, extend_every) = settings.terms(None, settings.auto_extend)?;
+            Ok(Arc::new(Terms {
+                timing,
+                retry: settings.retry,
+                extend_every,
+                max_hold: settings.max_hold,
+            }))
+        };
+        self.terms.get_or_init(make).clone()
     }
 
     /// The engine, started if this process has none yet: at the first lock, after a fork, and if

@@ -9,7 +9,7 @@ use crate::coordinator::{LeaseId, Secret};
 use crate::error::{AcquireError, Loss};
 use crate::keeper::{Cell, DetachReply, ExtendReply, ReleaseReply};
 use crate::queue::{Spec, WaiterId};
-use crate::quorum::Timing;
+use crate::quorum::{Timing, Wait};
 
 /// Where the outcome of an acquisition goes. The claim inside it releases the lease when it is
 /// dropped, so that an outcome which nobody takes out is not lost.
@@ -20,6 +20,7 @@ pub(crate) enum Command {
     Acquire {
         id: WaiterId,
         spec: Arc<Spec>,
+        wait: Wait,
         /// Take this lease over, instead of asking for a new one.
         adopts: Option<Secret>,
         handle: Handle,

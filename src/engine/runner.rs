@@ -83,6 +83,17 @@ impl Runner {
             () = self.inbox.arrived() => {}
             () = alarm.ring() => {}
         }
+        if self
+            .next_timeout()
+            .is_some_and(|due| due <= self.clock.now())
+        {
+            // After a stall of this thread, or of the whole process, answers may have been here
+            // before anything fell due. The connections read them first, or nodes that answered
+            // in time are taken for silent ones: once to hear from the operating system, and once
+            // to let the connections run.
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Client and guards are gone: what they left behind is released.

@@ -8,7 +8,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
 use crate::coordinator::{AttemptId, Secret};
-use crate::queue::Spec;
+use crate::queue::{Spec, Terms};
 use crate::quorum::{Drift, Jitter, Retry, Timing, Wait};
 
 /// A store in which every round fails as soon as it begins: all nodes are down.
@@ -58,11 +58,8 @@ fn at(millis: u64) -> Instant {
 
 fn spec(attempts: u32) -> Arc<Spec> {
     let drift = Drift::new(0.0, ms(0)).unwrap();
-    Arc::new(Spec {
-        resource: Arc::from(&b"job"[..]),
-        key: Arc::from(&b"{job}"[..]),
+    let terms = Terms {
         timing: Timing::new(ms(1000), drift, ms(50), ms(0)).unwrap(),
-        wait: Wait::Forever,
         retry: Retry {
             delay: ms(20),
             max_delay: ms(20),
@@ -71,6 +68,11 @@ fn spec(attempts: u32) -> Arc<Spec> {
         },
         extend_every: None,
         max_hold: None,
+    };
+    Arc::new(Spec {
+        resource: Arc::from(&b"job"[..]),
+        key: Arc::from(&b"{job}"[..]),
+        terms: Arc::new(terms),
     })
 }
 
@@ -83,6 +85,7 @@ fn a_round_that_fails_at_once_is_dealt_with_in_the_same_turn() {
     let acquire = Command::Acquire {
         id: 1,
         spec: spec(2),
+        wait: Wait::Forever,
         adopts: None,
         handle: Handle::new(commands),
         reply,

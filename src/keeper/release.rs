@@ -33,7 +33,7 @@ impl Keeper {
         if let Some(reply) = reply {
             self.releases.insert(id, Releasing { reply, valid });
         }
-        store.release(now, id, &record.spec.timing);
+        store.release(now, id, &record.spec.terms.timing);
         Some(Freed(Arc::clone(&record.spec.key)))
     }
 

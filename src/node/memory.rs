@@ -36,6 +36,8 @@ pub(crate) struct Terms {
     pub(crate) patience: Duration,
     /// The most grants and extensions in its queue.
     pub(crate) limit: usize,
+    /// Whether the servers work when their clients do; else somebody else keeps them going.
+    pub(crate) drives: bool,
 }
 
 impl Terms {
@@ -314,13 +316,15 @@ impl MemoryNode {
             session.flights.push_back(Flight::Batch { entries });
             server.send(session.conn, Request::Batch { asks, marker_key }, now);
         }
-        server.run(now);
+        if self.terms.drives {
+            server.run(now);
+        }
     }
 }
 
 fn question(entry: &Entry) -> Question {
     Question {
-        key: entry.order.key.clone(),
+        key: Box::from(&*entry.order.key),
         token: entry.order.token,
         work: entry.work,
     }
@@ -384,15 +388,17 @@ impl Node for MemoryNode {
             }
         };
         let reply = conn.and_then(|conn| server.next_reply(conn));
-        own.into_iter().chain(reply).chain(server.due()).min()
+        let work = self.terms.drives.then(|| server.due()).flatten();
+        own.into_iter().chain(reply).chain(work).min()
     }
 
     fn turn(&mut self, now: Instant) {
-        self.server.lock().run(now);
         if let State::Pausing(until) = self.state
             && now >= until
         {
             self.connect(now);
+        }
+        if self.terms.drives {
             self.server.lock().run(now);
         }
         if let State::Opening { conn, until } = self.state {

@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::connect::{Stage, Target, Wire, connect, redis_fault};
 use super::lane::{Admission, Lane, Link};
 use super::wire;
-use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
+use super::{Ask, AskId, Event, Fault, Inbox, Life, NOBODY, Node, Order, Reply};
 use crate::clock::{Clock, Instant};
 
 mod session;

@@ -143,9 +143,16 @@ fn inspected(entry: &Entry, owner: Value, left: Option<Value>) -> Reply {
 
 fn failed(value: &Value) -> Answer {
     match value {
-        Value::ServerError(error) if error.code() == "NOSCRIPT" => Answer::SpellOut,
+        Value::ServerError(error) if needs_text(error) => Answer::SpellOut,
         other => Answer::Reply(Reply::Failed(fault(other))),
     }
+}
+
+/// Whether the script's text will do where its digest will not: the server has not got it, or the
+/// user may run EVAL alone, which he would else find out when a lock is to be released.
+fn needs_text(error: &ServerError) -> bool {
+    let forbidden = || error.details().is_some_and(|text| text.contains("evalsha"));
+    error.code() == "NOSCRIPT" || (error.code() == "NOPERM" && forbidden())
 }
 
 fn fault(value: &Value) -> Fault {
@@ -179,8 +186,17 @@ pub(crate) fn server_fault(error: &ServerError) -> Fault {
         None if detail.contains("can't run this command") => FaultKind::Permission,
         None => inside().unwrap_or(FaultKind::ServerError),
     };
-    Fault::new(kind, format!("{} {detail}", error.code()))
+    let text = format!("{} {detail}", error.code());
+    if kind != FaultKind::Permission {
+        return Fault::new(kind, text);
+    }
+    // What the server says names one command at a time, inside a script not even that.
+    let short: String = text.chars().take(110).collect();
+    Fault::new(kind, short + NEEDED)
 }
+
+/// The permissions of whoever uses locks; `INFO` is welcome, and not needed.
+const NEEDED: &str = "; needed: +eval +evalsha +set +get +del +pttl +pexpire +time, ~PREFIX*";
 
 fn class(code: &str) -> Option<FaultKind> {
     Some(match code {

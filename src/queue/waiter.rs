@@ -6,7 +6,7 @@ use super::Spec;
 use crate::clock::Instant;
 use crate::coordinator::{AttemptId, Secret};
 use crate::error::AcquireError;
-use crate::quorum::Acquisition;
+use crate::quorum::{Acquisition, Wait};
 
 /// One acquisition that goes on.
 pub(super) struct Waiter<R> {
@@ -37,6 +37,7 @@ pub(super) enum State {
 /// A new acquisition.
 pub(crate) struct Entrant<R> {
     pub(crate) spec: Arc<Spec>,
+    pub(crate) wait: Wait,
     /// Takes this lease over, instead of asking for a new one.
     pub(crate) adopts: Option<Secret>,
     pub(crate) reply: R,

@@ -34,7 +34,7 @@ use crate::quorum::nodes::MOST_NODES;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    nodes: Arc<[Node]>,
+    pub(super) nodes: Arc<[Node]>,
     clock: clock::Clock,
     clients: Arc<AtomicU32>,
 }
@@ -98,15 +98,17 @@ impl Cluster {
     /// assert!(cluster.client_with(longer_than_max_ttl).is_err());
     /// ```
     pub fn client_with(&self, config: Config) -> Result<Client, ConfigError> {
-        self.client_by(&config, Arc::new(crate::engine::start))
+        let start = Arc::new(crate::engine::start);
+        self.client_by(&config, start, true)
             .map(|(client, _)| client)
     }
 
-    /// A client whose engine is started by `start`, and its number.
+    /// A client whose engine is started by `start`, and its number. `drives` as in [`Terms`].
     pub(super) fn client_by(
         &self,
         config: &Config,
         start: Arc<Start>,
+        drives: bool,
     ) -> Result<(Client, u32), ConfigError> {
         let settings = config.check()?;
         let number = self.clients.fetch_add(1, Ordering::Relaxed);
@@ -116,6 +118,7 @@ impl Cluster {
             marker_key: key::marker_key(&settings.prefix).into(),
             patience: settings.timing(None)?.node_timeout(),
             limit: QUEUE_LIMIT,
+            drives,
         };
         for node in self.nodes.iter() {
             let now = self.clock.now();

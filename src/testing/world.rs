@@ -3,7 +3,7 @@
 //! changes with them.
 //!
 //! ```text
-//!   step: poll a task │ turn an engine │ let a server work │ move the clock
+//!   step: poll a task │ let a server work │ turn an engine │ move the clock
 //!         in this order of preference, one thing at a time, each with its number
 //! ```
 //!
@@ -112,7 +112,7 @@ impl World {
         let id = processes.len();
         let seed = self.0.chance.borrow_mut().draw();
         let process = Process::new(seed);
-        let (client, number) = self.0.cluster.client_by(&config, process.start())?;
+        let (client, number) = self.0.cluster.client_by(&config, process.start(), false)?;
         debug_assert_eq!(number as usize, id);
         processes.push(process);
         Ok((id, client))
@@ -191,6 +191,11 @@ impl World {
         self.0.journal.text()
     }
 
+    /// Drops the tasks that run outside of the processes.
+    pub fn end_outside(&self) {
+        self.0.executor.clear_outside();
+    }
+
     /// Drops all tasks and checks, which may have handles on the world: without this it would
     /// keep itself alive.
     pub fn end(&self) {
@@ -214,14 +219,16 @@ impl World {
         }
     }
 
-    /// Whether a process stands still.
+    /// Until when a process stands still, or stood still the last time.
     #[must_use]
-    pub fn is_frozen(&self, process: ProcessId) -> bool {
-        let now = self.now();
+    pub fn frozen_until(&self, process: ProcessId) -> Duration {
         let processes = self.0.processes.borrow();
-        processes
-            .get(process)
-            .is_some_and(|process| process.frozen_until > now)
+        let until = processes.get(process).map(|process| process.frozen_until);
+        until.map_or(Duration::ZERO, |until| until.since(Clock::start()))
+    }
+
+    fn is_frozen(&self, process: ProcessId) -> bool {
+        self.frozen_until(process) > self.elapsed()
     }
 
     /// Does the next thing, unless that lies beyond `limit` since the world began.
@@ -240,16 +247,16 @@ impl World {
             return Step::Polled;
         }
         let now = self.now();
-        for process in self.0.processes.borrow_mut().iter_mut() {
-            if process.turn(now) {
-                return Step::Turned;
-            }
-        }
-        for node in self.0.cluster.nodes() {
+        for node in self.0.cluster.nodes.iter() {
             let mut server = node.server.lock();
             if server.due().is_some_and(|due| due <= now) {
                 server.run(now);
                 return Step::Served;
+            }
+        }
+        for process in self.0.processes.borrow_mut().iter_mut() {
+            if process.turn(now) {
+                return Step::Turned;
             }
         }
         let limit = Clock::start().after(limit);
@@ -267,8 +274,8 @@ impl World {
     fn next_moment(&self, now: Instant) -> Option<Instant> {
         let processes = self.0.processes.borrow();
         let engines = processes.iter().filter_map(|process| process.due(now));
-        let nodes = self.0.cluster.nodes();
-        let servers = nodes.iter().filter_map(|node| node.server.lock().due());
+        let nodes = self.0.cluster.nodes.iter();
+        let servers = nodes.filter_map(|node| node.server.lock().due());
         let sleepers = self.0.executor.next_sleeper();
         engines.chain(servers).chain(sleepers).min()
     }

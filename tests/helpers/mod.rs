@@ -31,6 +31,11 @@ pub fn settings(urls: impl IntoIterator<Item = String>, ttl: Duration) -> Config
     config.retry_delay(PAUSE).retry_max_delay(PAUSE)
 }
 
+/// Settings for tests in which nothing is to time out, however busy the machine is.
+pub fn patient(urls: impl IntoIterator<Item = String>, ttl: Duration) -> Config {
+    settings(urls, ttl).node_timeout(ttl / 2)
+}
+
 pub fn client(cluster: &Cluster, ttl: Duration) -> Client {
     open(settings(cluster.urls(), ttl))
 }
@@ -132,13 +137,19 @@ impl Worker {
         self.child.id()
     }
 
-    /// The rest of the first line from now on that begins with `start`.
+    /// The rest of the first line that begins with `start` and was not asked for before.
     pub fn hear(&mut self, start: &str, within: Duration) -> String {
         let deadline = Instant::now() + within;
+        if let Some(at) = self.heard.iter().position(|line| line.starts_with(start)) {
+            return self.heard.remove(at)[start.len()..].trim().to_owned();
+        }
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("the worker did not say {start:?}; it said {:#?}", self.heard);
+                panic!(
+                    "the worker did not say {start:?}; it said {:#?}",
+                    self.heard
+                );
             };
             if let Some(rest) = line.strip_prefix(start) {
                 return rest.trim().to_owned();

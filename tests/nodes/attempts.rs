@@ -156,7 +156,7 @@ async fn bad_input_to_one_lock_is_told_before_anything_is_sent() {
         (client.lock(&name).ttl(Duration::ZERO), "ttl"),
         (client.lock(&name).ttl(Duration::MAX), "ttl"),
         (client.lock(&name).ttl(2 * MS), "ttl"),
-        (client.lock(&name).ttl(3600_000 * MS), "ttl"),
+        (client.lock(&name).ttl(3_600_000 * MS), "ttl"),
     ];
     for (lock, setting) in &locks {
         for outcome in [lock.acquire().await, lock.try_acquire().await] {

@@ -6,8 +6,19 @@ mod support;
 
 mod attempts;
 mod common;
+mod data_loss;
 mod errors;
 mod faults;
+mod handshake;
+mod login;
+mod membership;
+mod names;
 mod outages;
+mod permissions;
+mod restarts;
+mod scripts;
+mod silent_dns;
 mod stand_in;
 mod timeouts;
+#[cfg(feature = "tls")]
+mod tls_front;

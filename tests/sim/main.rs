@@ -1,1 +1,14 @@
-fn main() {}
+//! The real client code in a seeded world: one thread, virtual time, servers and networks that
+//! fail. One file for each invariant; `swarm.rs` draws the mix of faults.
+//!
+//! A failing seed is printed with the command that replays it and with the world's timeline.
+
+mod attempts;
+mod cancel;
+mod deletion;
+mod exclusion;
+mod extension;
+mod replay;
+mod support;
+mod swarm;
+mod waiters;

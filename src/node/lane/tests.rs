@@ -9,7 +9,7 @@ fn at(millis: u64) -> Instant {
 
 fn order(number: u8) -> Rc<Order> {
     Rc::new(Order {
-        key: Box::from(&b"key"[..]),
+        key: std::sync::Arc::from(&b"key"[..]),
         token: OwnerToken::new([number; 20]),
     })
 }

@@ -7,7 +7,7 @@ fn entry(work: Work) -> Entry {
     Entry {
         id: 1,
         order: Rc::new(Order {
-            key: Box::from(&b"k"[..]),
+            key: std::sync::Arc::from(&b"k"[..]),
             token: OwnerToken::new([1; 20]),
         }),
         work,

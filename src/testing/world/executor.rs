@@ -145,6 +145,18 @@ impl Executor {
         drop(tasks);
     }
 
+    /// Drops the tasks that belong to no process.
+    pub(super) fn clear_outside(&self) {
+        let mut inner = self.0.borrow_mut();
+        let tasks = std::mem::take(&mut inner.tasks);
+        let (inside, outside) = tasks
+            .into_iter()
+            .partition(|(_, (process, _))| process.is_some());
+        inner.tasks = inside;
+        drop(inner);
+        drop::<BTreeMap<TaskId, (Option<ProcessId>, Option<Body>)>>(outside);
+    }
+
     fn forget(&self, id: TaskId) {
         let task = self.0.borrow_mut().tasks.remove(&id);
         // Its destructors may come back here.

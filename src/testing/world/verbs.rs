@@ -42,7 +42,7 @@ impl World {
         self.note(|| String::from("all is healed"));
         let processes = self.0.processes.borrow().len();
         for node in 0..self.nodes() {
-            self.node(node).heal();
+            self.server(node).heal();
             for process in 0..processes {
                 self.link(process, node).set(Path::Open);
             }
@@ -84,6 +84,15 @@ impl Server {
     pub fn resume(&self) {
         self.note("goes on");
         self.server.lock().resume(self.now());
+    }
+
+    /// Answers, takes connections and is quick again; the network's latency stays.
+    pub fn heal(&self) {
+        let mut server = self.server.lock();
+        server.stop_failing();
+        server.refuse(false);
+        server.set_service(Duration::ZERO);
+        server.resume(self.now());
     }
 
     /// Ends, and comes back without its data.

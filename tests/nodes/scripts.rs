@@ -1,0 +1,137 @@
+//! A script cache that goes away costs one more round trip, and nothing else.
+//!
+//! F21: quick with 5 runs, `--full` with 100.
+
+use crate::common::{MS, NODE_TIMEOUT, SLACK, TTL, client, client_of, settings, stored};
+use crate::stand_in::{StandIn, urls};
+use crate::support::{Cluster, Reply, StubReply, eventually_async, pick};
+use quorumlock::{Config, Guard};
+
+fn flush(cluster: &Cluster) {
+    for server in cluster.iter() {
+        let reply = server.probe().command(&["SCRIPT", "FLUSH"]);
+        assert_eq!(reply, Reply::Simple("OK".into()));
+    }
+}
+
+/// Extends by hand until the nodes confirm it, as a keeper would.
+async fn extended(guard: &Guard) -> bool {
+    for _ in 0..20 {
+        if guard.extend().await.is_ok() {
+            return true;
+        }
+        tokio::time::sleep(20 * MS).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn scripts_flushed_at_any_step_are_not_noticed() {
+    let cluster = Cluster::start(5);
+    let client = client_of(&cluster);
+    let probe = cluster.probe();
+    for run in 0..pick(5, 100) {
+        for step in 0..4 {
+            let flush_at = |at| (step == at || step == 3).then(|| flush(&cluster));
+            flush_at(0);
+            let guard = client.lock("job").acquire().await.expect("a free lock");
+            flush_at(1);
+            guard.extend().await.expect("an extension");
+            flush_at(2);
+            let released = guard.release().await.expect("a release");
+            assert!(released.in_time(), "run {run}, step {step}");
+            let gone = eventually_async(SLACK, || stored(&probe, "job") == 0);
+            assert!(gone.await, "left behind in run {run}, step {step}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_node_restarted_at_any_step_is_not_noticed() {
+    let cluster = Cluster::start(5);
+    let client = client_of(&cluster);
+    let probe = cluster.probe();
+    for run in 0..pick(2, 100) {
+        for step in 0..3 {
+            let restart_at = |at| (step == at).then(|| cluster[0].restart_empty());
+            restart_at(0);
+            let guard = client.lock("job").acquire().await.expect("a free lock");
+            restart_at(1);
+            assert!(extended(&guard).await, "run {run}, step {step}");
+            restart_at(2);
+            let released = guard.release().await.expect("a release");
+            assert!(released.in_time(), "run {run}, step {step}");
+            let gone = eventually_async(SLACK, || stored(&probe, "job") == 0);
+            assert!(gone.await, "left behind in run {run}, step {step}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn noscript_costs_one_round_trip_and_no_vote() {
+    let nodes = StandIn::some(3);
+    for node in &nodes {
+        // A cache that holds nothing for a moment.
+        let noscript = StubReply::error("NOSCRIPT No matching script. Please use EVAL.");
+        node.redis.answer("EVALSHA", noscript);
+    }
+    let config = Config::new(urls(&nodes)).ttl(TTL).auto_extend(false);
+    let client = client(config.node_timeout(NODE_TIMEOUT));
+    // The first script of each kind is spelled out anyway.
+    let warm = client.lock("other").acquire().await.expect("a free lock");
+    warm.extend().await.expect("an extension");
+    warm.release().await.expect("a release");
+    let quiet = || nodes.iter().all(|node| !node.holds("other"));
+    assert!(eventually_async(SLACK, quiet).await);
+
+    nodes.iter().for_each(|node| node.stub.forget_received());
+    let guard = client.lock("job").acquire().await.expect("a free lock");
+    guard.extend().await.expect("NOSCRIPT is no refusal");
+    assert!(guard.is_held());
+    assert!(guard.release().await.expect("a release").in_time());
+    let gone = || nodes.iter().all(|node| !node.holds("job"));
+    assert!(eventually_async(SLACK, gone).await);
+    let mut whole = 0;
+    for node in &nodes {
+        assert_eq!(node.count("EVALSHA"), 2);
+        // Where the release came first, the extension is not sent again.
+        assert!((1..=2).contains(&node.count("EVAL")));
+        whole += usize::from(node.count("EVAL") == 2);
+        assert_eq!(node.stub.connections(), 1);
+    }
+    assert!(
+        whole >= 2,
+        "a quorum extended, of which {whole} by the text"
+    );
+}
+
+#[tokio::test]
+async fn noscript_under_a_held_lock_is_no_loss() {
+    let nodes = StandIn::some(3);
+    let config = Config::new(urls(&nodes)).ttl(1500 * MS);
+    let client = client(config.node_timeout(300 * MS));
+    let guard = client.lock("job").acquire().await.expect("a free lock");
+    for _ in 0..4 {
+        tokio::time::sleep(500 * MS).await;
+        nodes.iter().for_each(|node| node.redis.forget_scripts());
+        assert!(guard.is_held(), "{:?}", guard.loss());
+    }
+    assert!(nodes[0].count("EVALSHA") > 0, "it was never extended");
+    assert!(guard.release().await.expect("a release").in_time());
+}
+
+/// `settings` as they are: nothing here stands on the guard being off but the restarts.
+#[tokio::test]
+async fn a_warmed_client_sends_digests_not_texts() {
+    let nodes = StandIn::some(3);
+    let client = client(settings(urls(&nodes)).auto_extend(false));
+    for _ in 0..3 {
+        let guard = client.lock("job").acquire().await.expect("a free lock");
+        guard.extend().await.expect("an extension");
+        guard.release().await.expect("a release");
+    }
+    let all_released = || nodes.iter().all(|node| node.count("EVALSHA") == 4);
+    assert!(eventually_async(SLACK, all_released).await);
+    // The marker, and the first of each of the two other scripts.
+    assert!(nodes.iter().all(|node| node.count("EVAL") == 3));
+}

@@ -1,0 +1,76 @@
+//! TLS before a plain server.
+//!
+//! The certificates in `certs/` are made for these tests and trusted by nobody else; they run out
+//! in a hundred years. The authority's key was thrown away.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, crypto};
+
+/// Takes TLS off each connection and passes the rest on, until it is dropped.
+pub struct TlsFront {
+    port: u16,
+    task: JoinHandle<()>,
+}
+
+impl TlsFront {
+    pub async fn of(upstream: u16) -> TlsFront {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let acceptor = TlsAcceptor::from(Arc::new(config()));
+        let task = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(serve(acceptor.clone(), client, upstream));
+            }
+        });
+        TlsFront { port, task }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for TlsFront {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The authority that has signed the front's certificate.
+pub fn authority() -> PathBuf {
+    file("ca.pem")
+}
+
+fn file(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests/nodes/certs", name]
+        .iter()
+        .collect()
+}
+
+fn config() -> ServerConfig {
+    let certificate = CertificateDer::from_pem_file(file("server.pem")).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("its key");
+    let provider = Arc::new(crypto::ring::default_provider());
+    ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions of TLS")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .expect("a key that fits")
+}
+
+async fn serve(acceptor: TlsAcceptor, client: TcpStream, upstream: u16) {
+    let Ok(mut secure) = acceptor.accept(client).await else {
+        return;
+    };
+    if let Ok(mut plain) = TcpStream::connect(("127.0.0.1", upstream)).await {
+        let _ = tokio::io::copy_bidirectional(&mut secure, &mut plain).await;
+    }
+}

@@ -1,0 +1,108 @@
+//! At no instant do two guards say that they hold the lock, and no loss is told late.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quorumlock::RestartGuard;
+use quorumlock::testing::world::World;
+
+use crate::swarm::{Plan, Tally, run};
+
+const SOUND: Plan = Plan {
+    guard: None,
+    stepped_clocks: false,
+};
+
+fn nodes(seed: u64) -> usize {
+    [3, 5][seed as usize % 2]
+}
+
+/// The variable that names the one seed to run, with its timeline.
+const SEED: &str = "QUORUMLOCK_SEED";
+
+fn chosen() -> Option<u64> {
+    std::env::var(SEED).ok().map(|text| text.parse().unwrap())
+}
+
+/// Runs the seed again, with a log, and reports.
+fn report(seed: u64, plan: Plan) -> ! {
+    let world = World::logged(seed, nodes(seed));
+    let outcome = run(&world, plan);
+    panic!(
+        "seed {seed}: {outcome:?}\n{}\nto see this again:\n  {SEED}={seed} cargo test \
+         --all-features --test sim exclusion::the_swarm",
+        world.log()
+    )
+}
+
+/// The first of `seeds` that breaks an invariant, and what the others did. Two at a time.
+fn search(seeds: u64, plan: Plan) -> (Option<(u64, String)>, Tally) {
+    let next = AtomicU64::new(0);
+    let found = Mutex::new(None);
+    let sum = Mutex::new(Tally::default());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while found.lock().unwrap().is_none() {
+                    let seed = next.fetch_add(1, Ordering::SeqCst);
+                    if seed >= seeds {
+                        break;
+                    }
+                    let world = World::new(seed, nodes(seed));
+                    match run(&world, plan) {
+                        Ok(tally) => {
+                            let mut sum = sum.lock().unwrap();
+                            sum.granted += tally.granted;
+                            sum.served += tally.served;
+                            sum.steps += tally.steps;
+                        }
+                        Err(error) => {
+                            found.lock().unwrap().get_or_insert((seed, error));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    (found.into_inner().unwrap(), sum.into_inner().unwrap())
+}
+
+#[test]
+fn the_swarm_finds_no_second_holder_no_late_loss_and_nothing_left() {
+    if let Some(seed) = chosen() {
+        report(seed, SOUND);
+    }
+    let seeds = match std::env::var_os("QUORUMLOCK_FULL") {
+        Some(_) => 20_000,
+        None => 1_000,
+    };
+    let (found, tally) = search(seeds, SOUND);
+    if let Some((seed, _)) = found {
+        report(seed, SOUND);
+    }
+    println!("{seeds} seeds: {tally:?}");
+    // A swarm in which nothing happens finds nothing.
+    assert!(tally.granted > seeds * 5, "{tally:?}");
+}
+
+#[test]
+fn without_the_restart_guard_the_swarm_finds_two_holders() {
+    let plan = Plan {
+        guard: Some(RestartGuard::Off),
+        ..SOUND
+    };
+    let (found, _) = search(1_000, plan);
+    let (seed, error) = found.unwrap();
+    assert!(error.contains("two holders"), "seed {seed}: {error}");
+}
+
+#[test]
+fn with_clocks_that_jump_beyond_the_allowance_the_swarm_finds_two_holders() {
+    let plan = Plan {
+        stepped_clocks: true,
+        ..SOUND
+    };
+    let (found, _) = search(1_000, plan);
+    let (seed, error) = found.unwrap();
+    assert!(error.contains("two holders"), "seed {seed}: {error}");
+}
