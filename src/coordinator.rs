@@ -11,7 +11,7 @@
 //! This is the one place where clock, core and nodes meet. It is told the time and never reads
 //! it. Above it nothing knows of Redis: the keeper and the queue speak to a [`LeaseStore`].
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use tracing::{debug, info, warn};
 
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
+use crate::hash::FastMap;
 use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, Order, OwnerToken, Reply};
 use crate::quorum::{Drift, GuardMode, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing};
 
@@ -45,10 +46,10 @@ pub(crate) struct Coordinator {
     names: Vec<Arc<str>>,
     inbox: Inbox,
     tokens: Tokens,
-    asks: HashMap<AskId, Pending>,
+    asks: FastMap<AskId, Pending>,
     /// The round of each attempt, to find it by when it is abandoned.
-    attempts: HashMap<AttemptId, AskId>,
-    held: HashMap<LeaseId, Held>,
+    attempts: FastMap<AttemptId, AskId>,
+    held: FastMap<LeaseId, Held>,
     next_id: AskId,
     timers: Timers<AskId>,
     outcomes: VecDeque<Outcome>,
@@ -80,9 +81,9 @@ impl Coordinator {
             nodes,
             inbox,
             tokens,
-            asks: HashMap::new(),
-            attempts: HashMap::new(),
-            held: HashMap::new(),
+            asks: FastMap::default(),
+            attempts: FastMap::default(),
+            held: FastMap::default(),
             next_id: node::NOBODY,
             timers: Timers::default(),
             outcomes: VecDeque::new(),

@@ -13,6 +13,7 @@ mod coordinator;
 mod engine;
 mod error;
 mod guard;
+mod hash;
 mod keeper;
 mod key;
 mod lock;

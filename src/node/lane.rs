@@ -11,12 +11,13 @@
 //! release for each owner token whose grant was taken within its last TTL. So admitting a grant
 //! reserves the place of its release: a release is never refused.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Ask, AskId, Fault, FaultKind, NOBODY, Order, OwnerToken};
 use crate::clock::Instant;
+use crate::hash::{FastMap, FastSet};
 
 /// What an entry wants of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +76,9 @@ pub(crate) struct Lane {
     in_flight: VecDeque<(Entry, Instant)>,
     owed: VecDeque<Debt>,
     /// Grants in `waiting`: the only requests that can still be taken back unsent.
-    unsent: HashSet<OwnerToken>,
+    unsent: FastSet<OwnerToken>,
     /// Releases in `waiting` or in flight: nothing is sent again for these tokens.
-    releasing: HashMap<OwnerToken, u32>,
+    releasing: FastMap<OwnerToken, u32>,
 }
 
 impl Lane {
@@ -92,8 +93,8 @@ impl Lane {
             waiting: VecDeque::new(),
             in_flight: VecDeque::new(),
             owed: VecDeque::new(),
-            unsent: HashSet::new(),
-            releasing: HashMap::new(),
+            unsent: FastSet::default(),
+            releasing: FastMap::default(),
         }
     }
 
