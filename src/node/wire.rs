@@ -183,7 +183,7 @@ pub(crate) fn server_fault(error: &ServerError) -> Fault {
     };
     let kind = match class(error.code()) {
         Some(kind) => kind,
-        None if detail.contains("can't run this command") => FaultKind::Permission,
+        None if denied(detail) => FaultKind::Permission,
         None => inside().unwrap_or(FaultKind::ServerError),
     };
     let text = format!("{} {detail}", error.code());
@@ -193,6 +193,13 @@ pub(crate) fn server_fault(error: &ServerError) -> Fault {
     // What the server says names one command at a time, inside a script not even that.
     let short: String = text.chars().take(110).collect();
     Fault::new(kind, short + NEEDED)
+}
+
+/// Inside a script, Redis 7.0 and then Redis 7.2 and Valkey word a missing permission like this,
+/// under the code `ERR`.
+fn denied(detail: &str) -> bool {
+    let wordings = ["can't run this command", "ACL failure in script"];
+    wordings.iter().any(|wording| detail.contains(wording))
 }
 
 /// The permissions of whoever uses locks; `INFO` is welcome, and not needed.

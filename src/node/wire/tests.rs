@@ -116,6 +116,10 @@ fn error_replies_have_classes_and_are_never_a_vote() {
             "ERR The user executing the script can't run this command",
             FaultKind::Permission,
         ),
+        (
+            "ERR ACL failure in script: User u has no permissions to run the 'set' command",
+            FaultKind::Permission,
+        ),
     ];
     for (reply, kind) in classes {
         for work in [GRANT, RELEASE, Work::Inspect] {
