@@ -103,7 +103,6 @@ fn a_guard_in_a_static_does_not_keep_a_program_from_ending_as_it_would() {
         let mut worker = Worker::start("no_runtime::holder_in_a_static", &vars);
         worker.hear("held", Duration::from_secs(10));
         let (status, said) = worker.finish(Duration::from_secs(5));
-        let ended = Instant::now();
         let expected = code.parse().unwrap_or(0);
         assert_eq!(status.code(), Some(expected), "{said:#?}");
         assert!(
@@ -111,7 +110,6 @@ fn a_guard_in_a_static_does_not_keep_a_program_from_ending_as_it_would() {
             "{said:#?}"
         );
         assert!(eventually(ttl + SLACK, || lock_keys(&probe).is_empty()));
-        assert!(ended.elapsed() <= ttl + SLACK);
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use quorumlock::{Client, Config};
+use quorumlock::{Client, Config, Guard};
 
 use crate::support::{Cluster, ClusterProbe, send_signal, spawn_tied};
 
@@ -43,6 +43,20 @@ pub fn client(cluster: &Cluster, ttl: Duration) -> Client {
 
 pub fn open(config: Config) -> Client {
     Client::with_config(config).expect("settings that can be used")
+}
+
+/// Takes a free lock for a test that needs it for something else. A machine that gives no
+/// processor for a while may cost a round, but not many in a row.
+pub async fn take(client: &Client, name: &str) -> Guard {
+    let lock = client.lock(name);
+    for _ in 0..10 {
+        match lock.acquire().await {
+            Ok(guard) => return guard,
+            Err(error) if error.is_retryable() => eprintln!("once more: {error}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("no lock on {name:?} in ten tries");
 }
 
 /// The key of the lock on a plain name.
