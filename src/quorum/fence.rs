@@ -80,6 +80,13 @@ impl Fence {
         }
     }
 
+    /// Of a lease that came with its token, and nothing else that is known.
+    pub(crate) fn knowing(quorum: Quorum, token: FencingToken) -> Self {
+        let mut fence = Fence::new(quorum);
+        fence.largest = token.into();
+        fence
+    }
+
     /// `node` has granted, and its counter is now `counter`. Its first grant stands.
     pub(crate) fn granted(&mut self, node: usize, counter: u64) {
         self.largest = self.largest.max(counter);
@@ -105,11 +112,6 @@ impl Fence {
     /// it stored.
     pub(crate) fn unraised(&mut self, node: usize) {
         self.deaf.insert(node);
-    }
-
-    /// The nodes whose grant does not count any more: a raise found the key gone.
-    pub(crate) fn gone(&self) -> NodeSet {
-        self.gone
     }
 
     /// The largest counter seen: what other nodes are told as a hint.

@@ -113,7 +113,7 @@ fn a_refused_raise_takes_the_node_out() {
         }
     );
     round.fence.raised(0, 8, false);
-    assert_eq!(round.fence.gone(), set(&[0]));
+    assert_eq!(round.fence.gone, set(&[0]));
     assert_eq!(round.decide(), Agreement::Open);
     round.fence.raised(2, 8, true);
     assert_eq!(round.decide(), token(8));
