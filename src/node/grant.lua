@@ -21,8 +21,8 @@ local old = call('GET', KEYS[2])
 local counter = 0
 if old then
   counter = tonumber(old)
-  if not (counter and counter >= 0 and counter + ARGV[6] <= 9007199254740992
-      and counter == math.floor(counter)) then
+  local most = 9007199254740992 - ARGV[6]
+  if not (counter and counter >= 0 and counter <= most and counter == math.floor(counter)) then
     return redis.error_reply('NOCOUNTER ' .. KEYS[2] .. ' holds no fencing counter')
   end
 end
