@@ -21,6 +21,8 @@ use tokio::sync::Notify;
 use crate::clock::Instant;
 
 pub(crate) mod connect;
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) mod counter;
 pub(crate) mod fault;
 pub(crate) mod lane;
 #[cfg(any(test, feature = "test-util"))]
