@@ -12,6 +12,7 @@ mod config;
 mod coordinator;
 mod engine;
 mod error;
+pub mod fence;
 mod guard;
 mod keeper;
 mod key;
@@ -33,6 +34,9 @@ pub use guard::{Guard, Held, Lost};
 pub use lock::Lock;
 pub use node::{Fault, FaultKind};
 pub use ticket::LeaseTicket;
+
+// Foreign crates whose types stand in the signatures of `fence`, in the versions that fit them.
+pub use redis;
 
 /// The README's code, so that it cannot rot.
 #[cfg(doctest)]
