@@ -37,6 +37,8 @@ pub use ticket::LeaseTicket;
 
 // Foreign crates whose types stand in the signatures of `fence`, in the versions that fit them.
 pub use redis;
+#[cfg(feature = "postgres")]
+pub use tokio_postgres;
 
 /// The README's code, so that it cannot rot.
 #[cfg(doctest)]

@@ -25,12 +25,15 @@
 //! |---|---|---|
 //! | files and all else that one process owns | [`Highest`], [`Memory`] | under a mutex |
 //! | any Redis or Valkey, not only the lock's nodes | [`redis`] | in a script |
+//! | PostgreSQL, feature `postgres` | `postgres` | in the caller's own transaction |
 //!
 //! Another store needs no more than a place for one number, and a conditional write.
 
 use crate::quorum::FencingToken;
 
 mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod redis;
 
 pub use memory::{Highest, Memory};
