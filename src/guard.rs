@@ -25,11 +25,24 @@ use crate::ticket::LeaseTicket;
 pub struct Guard {
     claim: Claim,
     settings: Arc<Settings>,
+    token: crate::quorum::FencingToken,
 }
 
 impl Guard {
     pub(crate) fn new(settings: Arc<Settings>, claim: Claim) -> Self {
-        Guard { claim, settings }
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let token = crate::quorum::FencingToken::from_u64(now.as_micros() as u64);
+        Guard {
+            claim,
+            settings,
+            token,
+        }
+    }
+
+    /// The fencing token.
+    #[must_use]
+    pub fn fencing_token(&self) -> crate::quorum::FencingToken {
+        self.token
     }
 
     /// What is locked.
