@@ -33,6 +33,7 @@ pub use error::{
 pub use guard::{Guard, Held, Lost};
 pub use lock::Lock;
 pub use node::{Fault, FaultKind};
+pub use quorum::FencingToken;
 pub use ticket::LeaseTicket;
 
 // Foreign crates whose types stand in the signatures of `fence`, in the versions that fit them.

@@ -188,7 +188,7 @@ async fn the_highest_token_never_goes_back_and_no_stale_write_commits() {
             let mut client = database.connect().await;
             let (mut refused, mut most) = (0, 0);
             for round in 0..each {
-                let number = round * TASKS + first;
+                let number = round * TASKS + first + 1;
                 let end = if number % 5 == 3 {
                     End::Rollback
                 } else {
@@ -268,14 +268,19 @@ async fn what_the_table_cannot_hold_is_refused_before_anything_is_sent() {
     postgres::check(&transaction, longest, token(most))
         .await
         .unwrap();
-    postgres::check(&transaction, "zero", token(0))
+    postgres::check(&transaction, "one", token(1))
         .await
         .unwrap();
     transaction.commit().await.unwrap();
     let seen = postgres::highest(&client, longest).await.unwrap();
     assert_eq!(seen, Some(token(most)));
-    let stale = write(&mut client, "zero", 0, End::Commit).await;
-    assert!(stale.is_ok(), "equal is accepted");
+    let equal = write(&mut client, "one", 1, End::Commit).await;
+    assert!(equal.is_ok(), "equal is accepted");
+    let none = write(&mut client, "none", 0, End::Commit).await;
+    assert!(none.unwrap_err().stale().unwrap().offered.is_none());
+    let update = Update::new("seat", "id", &1_i32).fence(FencingToken::NONE);
+    let none = update.execute(&client).await;
+    assert!(matches!(none, Err(UpdateError::Stale(_))), "{none:?}");
 }
 
 async fn row(client: &Client) -> (Option<String>, i64, i64) {
@@ -387,6 +392,77 @@ async fn of_those_who_read_the_same_version_one_writes() {
     assert_eq!(winners.len(), 1);
     let client = database.connect().await;
     assert_eq!(row(&client).await, (winners.into_iter().next(), 0, 1));
+}
+
+/// Without any lock: the constraint alone sells a seat once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unique_constraint_alone_lets_one_buyer_through() {
+    let database = Database::new().await;
+    let setup = database.connect().await;
+    let table = "CREATE TABLE booking (seat int UNIQUE, buyer text)";
+    setup.batch_execute(table).await.unwrap();
+    let buyers = (0..TASKS).map(|number| {
+        let database = database.clone();
+        async move {
+            let client = database.connect().await;
+            let buyer = format!("buyer {number}");
+            let insert = "INSERT INTO booking VALUES (1, $1)";
+            match client.execute(insert, &[&buyer]).await {
+                Ok(_) => true,
+                Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => false,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    let bought = join_all(buyers).await;
+    assert_eq!(bought.iter().filter(|bought| **bought).count(), 1);
+}
+
+/// Reads the row's version, adds one to it in the program, and writes it back.
+async fn add_one(client: &mut Client, read: &str) {
+    let transaction = client.transaction().await.unwrap();
+    let row = transaction.query_one(read, &[]).await.unwrap();
+    let version: i64 = row.get(0);
+    let update = "UPDATE seat SET version = $1 WHERE id = 1";
+    transaction
+        .execute(update, &[&(version + 1)])
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+}
+
+/// Without any lock of ours: who reads under FOR UPDATE is served one after the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_lock_alone_loses_no_update() {
+    let database = Database::new().await;
+    let tasks = (0..TASKS).map(|_| {
+        let database = database.clone();
+        async move {
+            let read = "SELECT version FROM seat WHERE id = 1 FOR UPDATE";
+            add_one(&mut database.connect().await, read).await;
+        }
+    });
+    join_all(tasks).await;
+    let client = database.connect().await;
+    assert_eq!(row(&client).await.2, TASKS as i64);
+}
+
+/// The control: a transaction by itself, at the default level, does lose one.
+#[tokio::test]
+async fn a_transaction_without_a_row_lock_loses_an_update() {
+    let database = Database::new().await;
+    let (mut slow, mut fast) = (database.connect().await, database.connect().await);
+    let read = "SELECT version FROM seat WHERE id = 1";
+    let transaction = slow.transaction().await.unwrap();
+    let version: i64 = transaction.query_one(read, &[]).await.unwrap().get(0);
+    add_one(&mut fast, read).await;
+    let update = "UPDATE seat SET version = $1 WHERE id = 1";
+    transaction
+        .execute(update, &[&(version + 1)])
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+    assert_eq!(row(&fast).await.2, 1, "two were added");
 }
 
 #[tokio::test]

@@ -56,6 +56,20 @@ async fn a_stale_write_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn no_token_is_refused_even_where_none_was_seen() {
+    let server = Server::start();
+    let mut connection = connect(&server).await;
+    for outcome in [
+        write(&mut connection, "k", FencingToken::NONE, "a").await,
+        check(&mut connection, "k", FencingToken::NONE).await,
+    ] {
+        let stale = outcome.unwrap_err().stale().unwrap();
+        assert!(stale.offered.is_none());
+    }
+    assert_eq!(read(&mut connection, "k").await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn one_holder_writes_many_times_and_any_bytes() {
     let server = Server::start();
     let mut connection = connect(&server).await;
@@ -85,7 +99,7 @@ async fn tokens_are_exact_where_lua_numbers_are_not() {
     let server = Server::start();
     let mut connection = connect(&server).await;
     let edges = [
-        0,
+        1,
         9,
         10,
         9_999_999_999,
@@ -196,7 +210,7 @@ async fn the_highest_token_never_goes_back() {
         async move {
             let mut connection = connection.await;
             let mut refused = 0;
-            for number in (first..each * TASKS).step_by(TASKS as usize) {
+            for number in (first + 1..=each * TASKS).step_by(TASKS as usize) {
                 let value = number.to_string();
                 match write(&mut connection, "k", token(number), value).await {
                     Ok(()) => {}
@@ -227,7 +241,7 @@ async fn the_highest_token_never_goes_back() {
             }
         }
     };
-    let last = each * TASKS - 1;
+    let last = each * TASKS;
     let value = last.to_string().into_bytes();
     assert_eq!(held(&mut reader, "k").await, (Some(value), last));
     assert!(refused > 0, "the tokens were not interleaved");
@@ -237,7 +251,7 @@ async fn the_highest_token_never_goes_back() {
 type Offer = (u8, u64, Option<u8>);
 
 fn offers() -> impl Strategy<Value = Vec<Offer>> {
-    let number = prop_oneof![0_u64..6, any::<u64>(), (1_u64 << 53)..(1 << 53) + 4];
+    let number = prop_oneof![1_u64..6, 1..=u64::MAX, (1_u64 << 53)..(1 << 53) + 4];
     prop::collection::vec((0_u8..3, number, any::<Option<u8>>()), 1..40)
 }
 

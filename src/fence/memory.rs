@@ -65,6 +65,9 @@ impl Highest {
     /// # Guarantee
     /// Among writes that go through this value, none runs after one with a higher token.
     pub fn write<T>(&self, token: FencingToken, write: impl FnOnce() -> T) -> Result<T, Stale> {
+        if token.is_none() {
+            return Err(Stale::NO_TOKEN);
+        }
         let mut highest = self.lock();
         match *highest {
             Some(highest) if token < highest => {
@@ -191,7 +194,7 @@ mod tests {
     fn lower_is_refused_and_equal_or_higher_accepted() {
         let highest = Highest::new();
         assert_eq!(highest.highest(), None);
-        assert_eq!(highest.check(token(0)), Ok(()));
+        assert_eq!(highest.check(token(1)), Ok(()));
         assert_eq!(highest.check(token(5)), Ok(()));
         assert_eq!(highest.check(token(5)), Ok(()));
         let stale = Stale {
@@ -201,6 +204,14 @@ mod tests {
         assert_eq!(highest.check(token(4)), Err(stale));
         assert_eq!(highest.check(token(u64::MAX)), Ok(()));
         assert_eq!(highest.highest(), Some(token(u64::MAX)));
+    }
+
+    #[test]
+    fn no_token_is_refused_even_by_a_resource_that_has_seen_none() {
+        let highest = Highest::new();
+        let refused = highest.check(FencingToken::NONE).unwrap_err();
+        assert!(refused.to_string().contains("fencing off"));
+        assert_eq!(highest.highest(), None);
     }
 
     #[test]
@@ -238,7 +249,7 @@ mod tests {
             for first in 0..THREADS {
                 let (memory, written) = (&memory, &written);
                 scope.spawn(move || {
-                    for number in (first..2_000).step_by(THREADS as usize) {
+                    for number in (first + 1..2_000).step_by(THREADS as usize) {
                         let at = usize::from(number % 3 == 0);
                         let push = || written[at].lock().unwrap().push(number);
                         let _ = memory.write([at as u8], token(number), push);
@@ -257,7 +268,7 @@ mod tests {
     proptest! {
         #[test]
         fn memory_keeps_the_maximum_of_what_it_accepted(
-            offers in prop::collection::vec((0_u8..3, any::<u64>()), 0..60)
+            offers in prop::collection::vec((0_u8..3, 1..=u64::MAX), 0..60)
         ) {
             let memory = Memory::new();
             let mut model: HashMap<u8, u64> = HashMap::new();

@@ -17,6 +17,9 @@
 //! 3. Lower is refused; equal is accepted, since one holder writes many times; higher is accepted
 //!    and becomes the highest. Tokens are compared per resource.
 //!
+//! [`FencingToken::NONE`], which a guard has where fencing is off, is refused by all of them: it
+//! would pass for ever, and protect nothing.
+//!
 //! A resource learns of a new holder by that holder's first write. Until then a stale write still
 //! passes: it comes *before* everything that the new holder has done. A holder that reads first
 //! and writes later should show its token before it reads: that is what a `check` alone is for.
@@ -29,6 +32,8 @@
 //!
 //! Another store needs no more than a place for one number, and a conditional write.
 
+use std::fmt;
+
 use crate::quorum::FencingToken;
 
 mod memory;
@@ -38,7 +43,7 @@ pub mod redis;
 
 pub use memory::{Highest, Memory};
 
-/// A token was refused: the resource has seen a higher one.
+/// A token was refused: the resource has seen a higher one, or it is none.
 ///
 /// Nothing was written. The lock that the token stands for is over, and somebody else has had it
 /// since: do not try again with this token, and drop what was computed under it.
@@ -49,11 +54,34 @@ pub use memory::{Highest, Memory};
 /// let stale = Stale { offered: FencingToken::from_u64(33), highest: FencingToken::from_u64(34) };
 /// assert_eq!(stale.to_string(), "stale fencing token 33: the resource has seen 34");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("stale fencing token {offered}: the resource has seen {highest}")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stale {
     /// The token that was refused.
     pub offered: FencingToken,
-    /// The highest token that the resource has seen.
+    /// The highest token that the resource has seen. [`FencingToken::NONE`] if that is what was
+    /// offered: such an offer does not even get to the resource.
     pub highest: FencingToken,
 }
+
+impl Stale {
+    /// What no resource accepts, whatever it has seen.
+    const NO_TOKEN: Stale = Stale {
+        offered: FencingToken::NONE,
+        highest: FencingToken::NONE,
+    };
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stale { offered, highest } = self;
+        if offered.is_none() {
+            return f.write_str("no fencing token: the lock was taken with fencing off");
+        }
+        write!(
+            f,
+            "stale fencing token {offered}: the resource has seen {highest}"
+        )
+    }
+}
+
+impl std::error::Error for Stale {}

@@ -124,6 +124,9 @@ pub async fn check(
     resource: impl AsRef<[u8]>,
     token: FencingToken,
 ) -> Result<(), Error> {
+    if token.is_none() {
+        return Err(Error::Stale(Stale::NO_TOKEN));
+    }
     let resource = resource.as_ref();
     if !(1..=LONGEST_RESOURCE).contains(&resource.len()) {
         return Err(Error::ResourceName(resource.len()));

@@ -164,6 +164,9 @@ impl<'a> Update<'a> {
     /// writer of these columns asks the same.
     pub async fn execute(&self, client: &impl GenericClient) -> Result<(), UpdateError> {
         let fence = match self.fence {
+            Some((_, token)) if token.is_none() => {
+                return Err(UpdateError::Stale(Stale::NO_TOKEN));
+            }
             Some((_, token)) => Some(to_bigint(token).ok_or(UpdateError::TokenTooLarge(token))?),
             None => None,
         };

@@ -156,6 +156,9 @@ async fn offer(
     token: FencingToken,
     value: Option<&[u8]>,
 ) -> Result<(), Error> {
+    if token.is_none() {
+        return Err(Error::Stale(Stale::NO_TOKEN));
+    }
     let digits = u64::from(token).to_string();
     let arguments: Vec<&[u8]> = [Some(digits.as_bytes()), value]
         .into_iter()
