@@ -91,7 +91,7 @@ async fn stand_in_line(mut shop: Shop, line: usize) -> Result<Tally, Failure> {
                 tally.late_but_first += u32::from(matches!(late, Outcome::Booked));
             }
             // A look around, before the next one asks.
-            Outcome::Busy | Outcome::Sold | Outcome::Later(_) => {
+            Outcome::Busy | Outcome::Sold | Outcome::Later => {
                 sleep(Duration::from_millis(20)).await
             }
             Outcome::Booked | Outcome::Refund(_) => {}

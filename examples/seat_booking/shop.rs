@@ -32,7 +32,7 @@ pub enum Outcome {
     /// It is sold. Nobody has paid.
     Sold,
     /// The locks do not answer. Nobody has paid, and nobody can begin now.
-    Later(AcquireError),
+    Later,
     /// They have paid, and do not get it: the money goes back.
     Refund(Booking),
     /// The time is up. Their payment may still come: see [`Shop::paid`].
@@ -91,7 +91,7 @@ impl Shop {
             Reserved::Yes(guard) => guard,
             Reserved::Busy => return Ok(Outcome::Busy),
             Reserved::Sold => return Ok(Outcome::Sold),
-            Reserved::Later(error) => return Ok(Outcome::Later(error)),
+            Reserved::Later(_) => return Ok(Outcome::Later),
         };
         let token = guard.fencing_token();
         match select(payment, guard.lost()).await {

@@ -29,7 +29,7 @@ impl Tally {
             Outcome::Sold => self.seen_sold += 1,
             Outcome::Refund(Booking::TokenRefused(_)) => self.token_refused += 1,
             Outcome::Refund(_) => self.constraint_refused += 1,
-            Outcome::TimeUp(_) | Outcome::Later(_) => {}
+            Outcome::TimeUp(_) | Outcome::Later => {}
         }
     }
 
