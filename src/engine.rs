@@ -191,6 +191,11 @@ impl<S: LeaseStore> Engine<S> {
                     .extended(lease, started, outcome, now, chance, store);
                 self.freed(freed, now);
             }
+            Outcome::Prolonged { lease, deadline } => {
+                let store = &mut self.store;
+                let freed = self.keeper.prolonged(lease, deadline, now, store);
+                self.freed(freed, now);
+            }
             Outcome::Frozen => {
                 for freed in self.keeper.lose_all(now, Loss::Frozen, &mut self.store) {
                     self.queue.freed(&freed.0, now, &mut self.store);

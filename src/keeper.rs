@@ -216,6 +216,22 @@ impl Keeper {
         self.step(id, now, store)
     }
 
+    /// An extension that was given up has its quorum after all.
+    pub(crate) fn prolonged(
+        &mut self,
+        id: LeaseId,
+        deadline: Instant,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Freed> {
+        let record = self.records.get_mut(&id)?;
+        record.lease.prolonged(now, deadline);
+        if !record.cell.extend(record.lease.deadline()) {
+            return self.lose(id, now, Loss::Expired, store);
+        }
+        self.step(id, now, store)
+    }
+
     /// The holder asks for an extension, by `timing` where it names another TTL.
     pub(crate) fn extend(
         &mut self,

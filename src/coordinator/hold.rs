@@ -49,6 +49,7 @@ impl Coordinator {
             extension,
             present,
             decided: false,
+            unknown: false,
             ahead: NodeSet::EMPTY,
             known,
             hint,
@@ -103,12 +104,23 @@ impl Coordinator {
             let outcome = extending.extension.outcome(now, extending.present);
             if outcome != Extended::Held {
                 extending.decided = true;
+                extending.unknown = outcome == Extended::Unknown;
                 self.outcomes.push_back(Outcome::Extended {
                     lease: extending.lease,
                     started: extending.extension.started(),
                     outcome,
                 });
             }
+        }
+        if extending.unknown
+            && let Extended::Renewed { deadline } =
+                extending.extension.outcome(now, extending.present)
+        {
+            extending.unknown = false;
+            self.outcomes.push_back(Outcome::Prolonged {
+                lease: extending.lease,
+                deadline,
+            });
         }
         let ended = complete || now >= extending.extension.expires();
         if let (true, Skip::Stepped(nodes)) = (ended, skip) {

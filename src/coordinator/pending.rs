@@ -48,6 +48,8 @@ pub(super) struct Extending {
     pub(super) present: Instant,
     /// Decided: its answers only tell where the key is.
     pub(super) decided: bool,
+    /// Reported as unknown: a quorum that answers inside the validity all the same is told, too.
+    pub(super) unknown: bool,
     /// The nodes whose clocks are ahead of what ours allows.
     pub(super) ahead: NodeSet,
     /// The nodes that were not asked to set an absent key again: its absence is a deletion.

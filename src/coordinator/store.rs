@@ -81,6 +81,8 @@ pub(crate) enum Outcome {
         started: Instant,
         outcome: Extended,
     },
+    /// An extension that was reported as unknown has its quorum after all, inside the validity.
+    Prolonged { lease: LeaseId, deadline: Instant },
     /// The nodes' clocks show that we stood still: whatever was held is lost (P5).
     Frozen,
     /// The release is answered by a quorum, or cannot be any more.

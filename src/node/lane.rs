@@ -92,6 +92,10 @@ impl Lane {
     /// The most commands in one pipeline.
     pub(crate) const BATCH: usize = 512;
 
+    /// The most requests on their way at once. The wait for an answer says whether the node
+    /// hangs, so it must not be the length of a queue inside the server.
+    pub(crate) const IN_FLIGHT: usize = 2048;
+
     pub(crate) fn new(patience: Duration, limit: usize) -> Self {
         Lane {
             link: Link::Opening,
@@ -163,7 +167,8 @@ impl Lane {
 
     /// Takes what goes out next, oldest first; it is in flight from now on.
     pub(crate) fn next_batch(&mut self, now: Instant) -> Vec<Entry> {
-        let count = self.waiting.len().min(Self::BATCH);
+        let room = Self::IN_FLIGHT.saturating_sub(self.in_flight.len());
+        let count = self.waiting.len().min(Self::BATCH).min(room);
         let batch: Vec<Entry> = self.waiting.drain(..count).collect();
         for entry in &batch {
             if matches!(entry.work, Work::Ask(Ask::Grant { .. })) {
@@ -261,8 +266,9 @@ impl Lane {
         &self.link
     }
 
+    /// Whether something can be sent.
     pub(crate) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() && self.in_flight.len() < Self::IN_FLIGHT
     }
 
     /// All that is still to be done.

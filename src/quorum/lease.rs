@@ -109,6 +109,14 @@ impl Lease {
         true
     }
 
+    /// An extension that had come to nothing has succeeded at `now` after all. What is under way
+    /// or due meanwhile stays so.
+    pub(crate) fn prolonged(&mut self, now: Instant, deadline: Instant) {
+        if now < self.deadline {
+            self.deadline = self.deadline.max(deadline.min(self.hold_until));
+        }
+    }
+
     /// The extension came to nothing. The next one is tried after `pause`.
     pub(crate) fn unknown(&mut self, now: Instant, pause: Duration) {
         self.extending = false;
@@ -175,6 +183,19 @@ mod tests {
     #[test]
     fn a_task_that_wakes_late_sends_no_extension() {
         assert_eq!(lease(None).step(at(900)), Step::Lost(Cause::Expired));
+    }
+
+    #[test]
+    fn an_extension_that_succeeds_late_prolongs_what_stands_and_nothing_else() {
+        let mut lease = lease(None);
+        lease.begin();
+        lease.unknown(at(310), ms(20));
+        lease.begin();
+        lease.prolonged(at(800), at(1200));
+        assert_eq!(lease.deadline(), at(1200));
+        assert!(lease.extending(), "the next one is still under way");
+        lease.prolonged(at(1200), at(2000));
+        assert_eq!(lease.deadline(), at(1200), "nothing is revived");
     }
 
     #[test]

@@ -61,6 +61,22 @@ fn max_hold_ends_a_hold_whose_extensions_all_succeed() {
     assert!(finish(&world, &waiting, TTL).is_ok());
 }
 
+/// The nodes answer every extension, and each time after its budget: the answers count all the
+/// same as long as the lease stands.
+#[test]
+fn answers_that_come_after_their_budget_still_extend_what_is_held() {
+    let world = world(5);
+    let me = process(&world, TTL);
+    let guard = acquire(&world, &me);
+    for node in 0..5 {
+        world.server(node).latency(ms(300), ms(300));
+    }
+    for _ in 0..10 {
+        run(&world, TTL / 2);
+        assert_eq!(guard.loss(), None, "{}", world.log());
+    }
+}
+
 #[test]
 fn a_loss_comes_at_the_deadline_when_all_nodes_hang() {
     let world = world(5);

@@ -198,3 +198,19 @@ fn a_batch_is_bounded() {
     assert_eq!(lane.next_batch(at(0)).len(), Lane::BATCH);
     assert_eq!(lane.next_batch(at(0)).len(), 1);
 }
+
+#[test]
+fn a_burst_waits_here_and_not_inside_the_server() {
+    let mut lane = Lane::new(PATIENCE, 3 * Lane::IN_FLIGHT);
+    for _ in 0..=Lane::IN_FLIGHT {
+        lane.admit(1, &order(1), EXTEND, at(0)).unwrap();
+    }
+    let mut sent = 0;
+    while lane.is_waiting() {
+        sent += lane.next_batch(at(0)).len();
+    }
+    assert_eq!(sent, Lane::IN_FLIGHT);
+    lane.answered();
+    assert!(lane.is_waiting());
+    assert_eq!(lane.next_batch(at(1)).len(), 1);
+}
