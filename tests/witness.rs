@@ -63,7 +63,7 @@ fn torment(proxies: &[Proxy], notes: &Path, goal: usize) {
     let mut workers: Vec<Worker> = (0..WORKERS).map(|_| start()).collect();
     let mut dice = Dice::new();
     let mut reader = Reader::new(notes);
-    let limit = Duration::from_secs(pick(90, 1200));
+    let limit = Duration::from_secs(pick(300, 1800));
     let deadline = Instant::now() + limit;
     while reader.holdings < goal {
         let missing = goal - reader.holdings;
@@ -96,13 +96,15 @@ fn worker() {
     let client = open(settings(told_urls(), TTL));
     let lock = client.lock(NAME).wait(Duration::from_secs(5));
     let mut dice = Dice::new();
+    // Numbers of processes come round again.
+    let life = dice.below(u64::MAX);
     block_on(async {
         // Killed long before the last one.
         for cycle in 0..1_000_000_u64 {
             let Ok(guard) = lock.acquire().await else {
                 continue;
             };
-            let token = cycle.to_string();
+            let token = format!("{life:x}-{cycle}");
             notes.enter(&token, valid_until(&guard)).expect("noted");
             // Now and then for longer than the TTL, which takes an extension.
             let long = dice.below(100) == 0;

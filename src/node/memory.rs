@@ -13,6 +13,7 @@ use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply};
 use crate::clock::{Clock, Instant};
 
 pub(crate) mod chance;
+mod counters;
 pub(crate) mod faults;
 mod hands;
 pub(crate) mod journal;

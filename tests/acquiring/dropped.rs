@@ -23,17 +23,23 @@ struct Scene {
     rival: Client,
 }
 
-fn scene() -> Scene {
+/// Both clients have met all nodes: of new ones no part has a vote before all have answered.
+async fn scene() -> Scene {
     let cluster = Cluster::start(5);
     let proxies = Proxy::in_front_of_all(cluster.ports());
     proxies.iter().for_each(|proxy| proxy.delay(ROUND_TRIP / 2));
     let settings = settings(proxies.iter().map(Proxy::url), TTL);
-    Scene {
+    let scene = Scene {
         client: open(settings),
         rival: client(&cluster, TTL),
         cluster,
         _proxies: proxies,
+    };
+    for client in [&scene.client, &scene.rival] {
+        let warm = take(client, "warm").await;
+        warm.release().await.expect("released");
     }
+    scene
 }
 
 impl Scene {
@@ -70,9 +76,7 @@ impl Scene {
 
 #[tokio::test]
 async fn a_dropped_acquisition_leaves_nothing_in_anybodys_way() {
-    let scene = scene();
-    let granted = scene.client.lock("warm").acquire().await;
-    granted.expect("a lock").release().await.expect("released");
+    let scene = scene().await;
     scene
         .repeat(|lock, after| async move {
             // One that was granted in time is dropped all the same, as a guard.
@@ -83,7 +87,7 @@ async fn a_dropped_acquisition_leaves_nothing_in_anybodys_way() {
 
 #[tokio::test]
 async fn an_aborted_task_leaves_nothing_in_anybodys_way() {
-    let scene = scene();
+    let scene = scene().await;
     scene
         .repeat(|lock, after| async move {
             let task = tokio::spawn(async move { lock.acquire().await });
@@ -97,7 +101,7 @@ async fn an_aborted_task_leaves_nothing_in_anybodys_way() {
 /// While somebody holds the lock, a waiter is dropped in its rounds and in the pauses between.
 #[tokio::test]
 async fn a_waiter_that_is_dropped_between_its_rounds_leaves_no_key() {
-    let scene = scene();
+    let scene = scene().await;
     let outer = scene.rival.lock("busy").acquire().await.expect("a lock");
     let probe = scene.cluster.probe();
     let monitor = Monitor::on(scene.cluster[0].port());

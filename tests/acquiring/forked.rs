@@ -56,7 +56,13 @@ fn eight_children_and_eight_threads_never_use_a_token_twice() {
     let tokens: Vec<Vec<u8>> = sets.map(|set| set.args[2].clone()).collect();
     let distinct: HashSet<&Vec<u8>> = tokens.iter().collect();
     assert_eq!(distinct.len(), tokens.len(), "a token was used twice");
-    assert!(tokens.len() >= 16 * pick(100, 1000), "{}", tokens.len());
+    // A grant that waits for one node while the others have decided is taken back unsent.
+    let taken = 16 * pick(100, 1000);
+    assert!(
+        tokens.len() >= taken / 10 * 9,
+        "{} of {taken}",
+        tokens.len()
+    );
     // Forty hexadecimal digits are 160 bits.
     let printable = |token: &Vec<u8>| token.len() == 40 && token.iter().all(u8::is_ascii_hexdigit);
     assert!(tokens.iter().all(printable));
@@ -75,7 +81,10 @@ fn parent_of_eight() {
             0 => {
                 // Half of the children let go of what they never held; the others keep it.
                 let kept = (child % 2 == 1).then_some(guard);
-                leave(|| take(&client, &format!("child-{child}"), count), kept)
+                leave(
+                    || take_many(&client, &format!("child-{child}"), count),
+                    kept,
+                )
             }
             pid => children.push(pid),
         }
@@ -83,7 +92,7 @@ fn parent_of_eight() {
     std::thread::scope(|scope| {
         for thread in 0..8 {
             let client = &client;
-            scope.spawn(move || take(client, &format!("thread-{thread}"), count));
+            scope.spawn(move || take_many(client, &format!("thread-{thread}"), count));
         }
     });
     for pid in children {
@@ -155,7 +164,7 @@ fn leave(life: impl Fn(), kept: Option<Guard>) -> ! {
 }
 
 /// Takes `count` locks one after the other.
-fn take(client: &Client, who: &str, count: u32) {
+fn take_many(client: &Client, who: &str, count: u32) {
     block_on(async {
         for one in 0..count {
             let lock = client.lock(format!("{who}-{one}"));

@@ -61,7 +61,7 @@ impl Scene {
         }
         let waiter = client(&cluster, TTL);
         // Its connections are there before any clock runs.
-        block_on(async { waiter.lock("first").acquire().await.map(drop) }).expect("a lock");
+        drop(block_on(take(&waiter, "first")));
         Scene {
             cluster,
             proxies,
@@ -144,10 +144,9 @@ fn holder() {
     let client = open(config);
     block_on(async {
         // Connections first: "asking" is said when nothing but the round is left to do.
-        drop(client.lock("ready").acquire().await.expect("a lock"));
+        drop(take(&client, "ready").await);
         eprintln!("asking");
-        let guard = client.lock(told("WORKER_NAME")).acquire().await;
-        let guard = guard.expect("the lock");
+        let guard = take(&client, &told("WORKER_NAME")).await;
         eprintln!("held");
         let loss = guard.lost().await;
         eprintln!("lost: {loss}");

@@ -13,16 +13,16 @@ use crate::helpers::*;
 use crate::support::*;
 
 const TTL: Duration = Duration::from_secs(20);
-/// Far above what a drop takes, and far below anything that waits for a node.
-const AT_ONCE: Duration = Duration::from_millis(100);
+/// Far above what a drop takes, and below the 500 ms after which a silent node is given up.
+const AT_ONCE: Duration = Duration::from_millis(400);
 
 fn runtime() -> Runtime {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(2).enable_all().build().expect("ok")
 }
 
-/// Takes a lock, lets `drop_it` get rid of guard and runtime, and looks how long that took and
-/// whether the lock came free.
+/// Takes a lock, and lets `drop_it` get rid of guard and runtime while all nodes are silent: who
+/// waits for one of them is found out. When they speak again, the lock must come free.
 fn dropped_by(drop_it: impl Fn(Guard, Runtime)) {
     let cluster = Cluster::start(5);
     let client = client(&cluster, TTL);
@@ -32,7 +32,9 @@ fn dropped_by(drop_it: impl Fn(Guard, Runtime)) {
         let guard = runtime.block_on(client.lock("alone").acquire());
         let guard = guard.unwrap_or_else(|error| panic!("run {run}: {error}"));
         assert_eq!(copies(&probe, &key("alone")), 5);
+        cluster.iter().for_each(Server::pause);
         drop_it(guard, runtime);
+        cluster.iter().for_each(Server::resume);
         let limit = 2 * node_timeout(TTL);
         let gone = eventually(limit, || copies(&probe, &key("alone")) == 0);
         assert!(gone, "run {run}: the key is still there");
@@ -84,10 +86,6 @@ fn it_is_dropped_inside_a_runtime_that_nobody_polls_again() {
     dropped_by(|guard, kept| {
         let still = Builder::new_current_thread().build().expect("a runtime");
         still.block_on(async { timed(|| drop(guard)) });
-        let probing = Instant::now();
-        while probing.elapsed() < 20 * MS {
-            std::hint::spin_loop();
-        }
         std::mem::forget((still, kept));
     });
 }
@@ -105,7 +103,6 @@ fn a_guard_in_a_static_does_not_keep_a_program_from_ending_as_it_would() {
         let mut worker = Worker::start("no_runtime::holder_in_a_static", &vars);
         worker.hear("held", Duration::from_secs(10));
         let (status, said) = worker.finish(Duration::from_secs(5));
-        let ended = Instant::now();
         let expected = code.parse().unwrap_or(0);
         assert_eq!(status.code(), Some(expected), "{said:#?}");
         assert!(
@@ -113,7 +110,6 @@ fn a_guard_in_a_static_does_not_keep_a_program_from_ending_as_it_would() {
             "{said:#?}"
         );
         assert!(eventually(ttl + SLACK, || lock_keys(&probe).is_empty()));
-        assert!(ended.elapsed() <= ttl + SLACK);
     }
 }
 

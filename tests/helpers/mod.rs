@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use quorumlock::{Client, Config};
+use quorumlock::{Client, Config, Guard};
 
 use crate::support::{Cluster, ClusterProbe, send_signal, spawn_tied};
 
@@ -20,14 +20,15 @@ pub const SLACK: Duration = Duration::from_millis(300);
 /// The longest pause between two rounds, by [`settings`]; the mean is half of it.
 pub const PAUSE: Duration = Duration::from_millis(100);
 
-/// The node timeout that belongs to a TTL.
+/// The node timeout of [`settings`]: longer than the default, since the machine is shared.
 pub fn node_timeout(ttl: Duration) -> Duration {
-    (ttl / 20).clamp(50 * MS, 500 * MS)
+    (ttl / 4).clamp(50 * MS, 500 * MS)
 }
 
 /// Settings with this TTL. `max_ttl` is small, so that a restarted node votes again soon.
 pub fn settings(urls: impl IntoIterator<Item = String>, ttl: Duration) -> Config {
     let config = Config::new(urls).ttl(ttl).max_ttl(ttl.max(1000 * MS));
+    let config = config.node_timeout(node_timeout(ttl));
     config.retry_delay(PAUSE).retry_max_delay(PAUSE)
 }
 
@@ -42,6 +43,20 @@ pub fn client(cluster: &Cluster, ttl: Duration) -> Client {
 
 pub fn open(config: Config) -> Client {
     Client::with_config(config).expect("settings that can be used")
+}
+
+/// Takes a free lock for a test that needs it for something else. A machine that gives no
+/// processor for a while may cost a round, but not many in a row.
+pub async fn take(client: &Client, name: &str) -> Guard {
+    let lock = client.lock(name);
+    for _ in 0..10 {
+        match lock.acquire().await {
+            Ok(guard) => return guard,
+            Err(error) if error.is_retryable() => eprintln!("once more: {error}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("no lock on {name:?} in ten tries");
 }
 
 /// The key of the lock on a plain name.

@@ -1,5 +1,5 @@
 //! F01: work that blocks every worker of the caller's runtime.
-//! Tier: 2 blocks of each length every day, 100 under full, on both kinds of runtime.
+//! Tier: one block of each length every day, 50 under full, on both kinds of runtime.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 use crate::helpers::*;
 use crate::support::*;
 
-const TTL: Duration = Duration::from_secs(1);
+const TTL: Duration = Duration::from_secs(2);
 
 /// Keeps a core busy, as work without an await does.
 fn spin(span: Duration) {
@@ -31,9 +31,8 @@ struct Scene {
 impl Scene {
     fn new() -> Scene {
         let cluster = Cluster::start(5);
-        // Both cores spin while the client extends: its nodes get the time that takes.
         Scene {
-            client: open(settings(cluster.urls(), TTL).node_timeout(TTL / 5)),
+            client: client(&cluster, TTL),
             rival: client(&cluster, TTL),
             cluster,
         }
@@ -87,7 +86,7 @@ fn look(guard: Guard) -> Guard {
 #[test]
 fn a_lock_outlives_a_block_of_both_workers() {
     let scene = Scene::new();
-    for _ in 0..pick(2, 100) {
+    for _ in 0..pick(1, 50) {
         for span in [TTL / 2, TTL + TTL / 2] {
             scene.hold_through(|guard| {
                 let runtime = Builder::new_multi_thread().worker_threads(2).build();
@@ -121,7 +120,7 @@ async fn both_of<T>(
 #[test]
 fn a_lock_outlives_a_block_of_the_only_thread() {
     let scene = Scene::new();
-    for _ in 0..pick(2, 100) {
+    for _ in 0..pick(1, 50) {
         for span in [TTL / 2, TTL + TTL / 2] {
             scene.hold_through(|guard| {
                 block_on(async {

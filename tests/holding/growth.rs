@@ -17,7 +17,7 @@ fn many_cycles_leave_memory_threads_and_connections_as_they_were() {
     let proxies = Proxy::in_front_of_all(cluster.ports());
     let urls = proxies.iter().map(Proxy::url).collect::<Vec<_>>().join(" ");
     let mut worker = Worker::start("growth::cycler", &[("WORKER_URLS", &urls)]);
-    let limit = Duration::from_secs(pick(120, 1200));
+    let limit = Duration::from_secs(pick(300, 1800));
     for tenth in 0..10 {
         worker.hear("tenth", limit);
         // A reconnect now and then.

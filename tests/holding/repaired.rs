@@ -26,7 +26,7 @@ async fn whole(probe: &ClusterProbe, token: &[u8], guard: &Guard) {
 #[tokio::test]
 async fn a_lease_on_three_nodes_spreads_to_five_and_then_outlives_any_two() {
     let cluster = Cluster::start(5);
-    let client = open(settings(cluster.urls(), TTL).node_timeout(TTL / 5));
+    let client = client(&cluster, TTL);
     // The client has met all five before two of them go.
     let warm = client.lock("warm").acquire().await.expect("a lock");
     warm.release().await.expect("released");
@@ -60,7 +60,7 @@ fn pairs() -> Vec<(usize, usize)> {
 #[tokio::test]
 async fn a_lease_that_was_deleted_from_three_nodes_is_lost_and_not_revived() {
     let cluster = Cluster::start(5);
-    let client = open(settings(cluster.urls(), TTL).node_timeout(TTL / 5));
+    let client = client(&cluster, TTL);
     let guard = client.lock("repaired").acquire().await.expect("a lock");
     let probe = cluster.probe();
     assert!(eventually_async(SLACK, || copies(&probe, &key("repaired")) == 5).await);

@@ -24,6 +24,7 @@ fn scene() -> (Cluster, Client) {
 async fn releasing_what_has_run_out_says_so_at_once_and_harms_no_successor() {
     let (cluster, first) = scene();
     let rival = client(&cluster, TTL);
+    drop(take(&rival, "warm").await);
     let lock = first.lock("run out").auto_extend(false);
     let guard = lock.acquire().await.expect("a lock");
     tokio::time::sleep(TTL + TTL / 5).await;

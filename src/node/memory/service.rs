@@ -3,7 +3,7 @@
 use redis::Value;
 
 use super::super::lane::Work;
-use super::super::{Ask, Fault, FaultKind};
+use super::super::{Ask, Fault, FaultKind, Fencing};
 use super::server::{ConnId, Question, Request, Response, Server};
 use crate::clock::Instant;
 
@@ -85,20 +85,38 @@ impl Server {
 
     fn command(&mut self, ask: &Question, at: Instant) -> Vec<Value> {
         let now = self.hands.millis(at);
+        let time = self.hands.time(at);
         let Question { key, token, work } = ask;
         match *work {
-            Work::Ask(Ask::Grant { ttl_millis }) => {
-                vec![self.store.grant(key, token, ttl_millis, now)]
+            Work::Ask(Ask::Grant { ttl_millis, fence }) => match fence {
+                Some(fence) => {
+                    let terms = (ttl_millis, fence);
+                    vec![self.store.fenced_grant(key, token, terms, now, time)]
+                }
+                None => vec![self.store.grant(key, token, ttl_millis, now)],
+            },
+            Work::Ask(Ask::Raise { to, fence }) => {
+                let fence = Fencing { hint: to, ..fence };
+                vec![self.store.raise(key, token, fence, now, time)]
             }
             Work::Ask(Ask::Extend {
                 ttl_millis,
                 restore,
+                fence,
             }) => {
-                let time = self.hands.time(at);
                 let terms = (ttl_millis, restore);
-                vec![self.store.extend(key, token, terms, now, time)]
+                let answer = self.store.extend(key, token, terms, now, time);
+                let ours = matches!(&answer, Value::Array(parts) if matches!(parts[..], [Value::Int(1 | 2), ..]));
+                fence
+                    .filter(|_| ours)
+                    .and_then(|fence| self.store.lift(key, fence, now, time));
+                vec![answer]
             }
-            Work::Ask(Ask::Release { .. }) => vec![self.store.release(key, token, now)],
+            Work::Ask(Ask::Release { fence, .. }) => {
+                let answer = self.store.release(key, token, now);
+                fence.and_then(|fence| self.store.lift(key, fence, now, time));
+                vec![answer]
+            }
             Work::Inspect => self.store.inspect(key, now).into(),
         }
     }
