@@ -84,7 +84,7 @@ fn begin(trouble: Trouble, world: &World, me: ProcessId) {
             let again = world.clone();
             drop(world.spawn_outside(async move {
                 for node in (0..5).cycle() {
-                    again.sleep(ms(3)).await;
+                    again.sleep(ms(7)).await;
                     again.link(me, node).reset_after();
                 }
             }));
@@ -109,9 +109,19 @@ fn drop_after(steps: usize, trouble: Trouble, body: Body, span: &Span) -> bool {
             drop(guard);
         }));
     }
-    begin(trouble, &world, me.0);
-    let task = body(&world, me.0, &me.1);
-    run(&world, span.start);
+    // Trouble that begins with the first step; before that the body goes its way.
+    let task = match span.start.is_zero() {
+        true => {
+            begin(trouble, &world, me.0);
+            body(&world, me.0, &me.1)
+        }
+        false => {
+            let task = body(&world, me.0, &me.1);
+            run(&world, span.start);
+            begin(trouble, &world, me.0);
+            task
+        }
+    };
     let mut went_on = true;
     for _ in 0..steps {
         went_on = !task.has_ended() && world.step(span.end).unwrap() != Step::Idle;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quorumlock::RestartGuard;
 use quorumlock::testing::world::World;
 
+use crate::support::{JOB, finish, ms, process, settings, world};
 use crate::swarm::{Plan, Tally, run};
 
 const SOUND: Plan = Plan {
@@ -105,4 +106,33 @@ fn with_clocks_that_jump_beyond_the_allowance_the_swarm_finds_two_holders() {
     let (found, _) = search(1_000, plan);
     let (seed, error) = found.unwrap();
     assert!(error.contains("two holders"), "seed {seed}: {error}");
+}
+
+#[test]
+fn a_lease_is_over_before_servers_whose_clocks_run_fast_forget_it() {
+    let ttl = ms(3_000);
+    // The allowance is one hundredth of the TTL, and 2 ms.
+    for fast in [-9_900, 0, 9_900] {
+        let world = world(5);
+        for node in 0..5 {
+            world.server(node).run_fast(fast);
+        }
+        let me = process(&world, ttl);
+        let lock = me.1.lock(JOB).auto_extend(false);
+        let task = world.spawn(me.0, async move { lock.acquire().await });
+        let guard = finish(&world, &task, ms(1_000)).unwrap();
+        // A rival that asks every few milliseconds.
+        let eager = settings(&world, ttl).retry_delay(ms(1));
+        let rival = world.client(eager.retry_max_delay(ms(1))).unwrap();
+        let lock = rival.1.lock(JOB).wait_forever();
+        let task = world.spawn(rival.0, async move { lock.acquire().await });
+        let until = world.elapsed() + guard.remaining();
+        let theirs = finish(&world, &task, ttl * 2).unwrap();
+        let granted = world.elapsed();
+        assert!(granted >= until, "{fast}: {granted:?}, {until:?}");
+        // Nor does anybody wait longer than clocks make it: the rival has it soon after.
+        assert!(granted < until + ms(90), "{fast}: {granted:?}, {until:?}");
+        assert!(!guard.is_held() && theirs.is_held());
+        world.end();
+    }
 }
