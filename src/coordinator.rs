@@ -11,8 +11,7 @@
 //! This is the one place where clock, core and nodes meet. It is told the time and never reads
 //! it. Above it nothing knows of Redis: the keeper and the queue speak to a [`LeaseStore`].
 
-use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,10 +19,14 @@ use tracing::{debug, info, warn};
 
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
-use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, Order, OwnerToken, Reply};
-use crate::quorum::{Drift, GuardMode, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing};
+use crate::hash::FastMap;
+use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, OwnerToken, Reply};
+use crate::quorum::{
+    Drift, Fence, FencingToken, GuardMode, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing,
+};
 
 mod acquire;
+mod fencing;
 mod hold;
 mod pending;
 mod store;
@@ -41,14 +44,16 @@ pub(crate) struct Coordinator {
     quorum: Quorum,
     roster: Roster,
     pace: Pace,
+    /// How fencing counters are kept; `None` where there are none.
+    counters: Option<Counters>,
     nodes: Vec<Box<dyn Node>>,
     names: Vec<Arc<str>>,
     inbox: Inbox,
     tokens: Tokens,
-    asks: HashMap<AskId, Pending>,
+    asks: FastMap<AskId, Pending>,
     /// The round of each attempt, to find it by when it is abandoned.
-    attempts: HashMap<AttemptId, AskId>,
-    held: HashMap<LeaseId, Held>,
+    attempts: FastMap<AttemptId, AskId>,
+    held: FastMap<LeaseId, Held>,
     next_id: AskId,
     timers: Timers<AskId>,
     outcomes: VecDeque<Outcome>,
@@ -62,6 +67,14 @@ pub(crate) struct Rules {
     pub(crate) guard: GuardMode,
     pub(crate) restart_delay: Duration,
     pub(crate) drift: Drift,
+    pub(crate) counters: Option<Counters>,
+}
+
+/// How fencing counters are kept (P9).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counters {
+    pub(crate) retention: Duration,
+    pub(crate) max_ttl: Duration,
 }
 
 impl Coordinator {
@@ -76,13 +89,14 @@ impl Coordinator {
             quorum,
             roster: Roster::new(quorum, rules.guard, rules.restart_delay),
             pace: Pace::new(quorum, rules.drift),
+            counters: rules.counters,
             names: nodes.iter().map(|node| node.name().into()).collect(),
             nodes,
             inbox,
             tokens,
-            asks: HashMap::new(),
-            attempts: HashMap::new(),
-            held: HashMap::new(),
+            asks: FastMap::default(),
+            attempts: FastMap::default(),
+            held: FastMap::default(),
             next_id: node::NOBODY,
             timers: Timers::default(),
             outcomes: VecDeque::new(),
@@ -126,6 +140,7 @@ impl Coordinator {
             Some(Pending::Granted { .. }) => self.granted_late(id, node, &reply),
             Some(Pending::Extension(_)) => self.renewed(id, node, &reply, now),
             Some(Pending::Release(_)) => self.released(id, node, &reply),
+            Some(Pending::Raise(_)) => self.raised(id, node, &reply, now),
             // The round is over, and its rollback follows behind the request (P2).
             None => {}
         }
@@ -183,25 +198,10 @@ impl Coordinator {
     fn forget_keys(&mut self, node: usize) {
         for held in self.held.values_mut() {
             held.acknowledged.remove(node);
-        }
-    }
-
-    /// Hands `order` to every node in `to`, and says which took it.
-    fn submit(
-        &mut self,
-        id: AskId,
-        order: &Rc<Order>,
-        to: NodeSet,
-        ask: node::Ask,
-        now: Instant,
-    ) -> NodeSet {
-        let mut taken = NodeSet::EMPTY;
-        for node in to.iter() {
-            if self.nodes[node].submit(id, order, ask, now).is_ok() {
-                taken.insert(node);
+            if let Some(fence) = &mut held.fence {
+                fence.forget(node);
             }
         }
-        taken
     }
 
     /// A node that is the same server as an earlier one has no vote, and is not asked (P11).
@@ -218,11 +218,20 @@ impl Coordinator {
 
 impl LeaseStore for Coordinator {
     fn acquire(&mut self, now: Instant, attempt: AttemptId, key: &Arc<[u8]>, timing: &Timing) {
-        let token = (self.tokens)();
+        let Some(owner) = (self.tokens)() else {
+            self.without_owner(attempt);
+            return;
+        };
+        let fence = self.counters.map(|_| Fence::new(self.quorum));
         let ask = node::Ask::Grant {
             ttl_millis: timing.ttl_millis(),
+            fence: self.fencing(0),
         };
-        self.begin_round(now, attempt, key, token, ask, timing);
+        let secret = Secret {
+            owner,
+            fence: FencingToken::NONE,
+        };
+        self.begin_round(now, attempt, key, secret, ask, fence, timing);
     }
 
     fn adopt(
@@ -236,12 +245,16 @@ impl LeaseStore for Coordinator {
         let ask = node::Ask::Extend {
             ttl_millis: timing.ttl_millis(),
             restore: false,
+            fence: None,
         };
-        self.begin_round(now, attempt, key, Some(secret), ask, timing);
+        self.begin_round(now, attempt, key, secret, ask, None, timing);
     }
 
     fn forget(&mut self, lease: LeaseId) -> Option<Secret> {
-        self.held.remove(&lease).map(|held| held.order.token)
+        self.held.remove(&lease).map(|held| Secret {
+            owner: held.order.token,
+            fence: held.token,
+        })
     }
 
     fn abandon(&mut self, now: Instant, attempt: AttemptId) {
@@ -286,7 +299,7 @@ impl LeaseStore for Coordinator {
                 Some(Pending::Round(_)) => self.judge(id, now),
                 Some(Pending::Extension(_)) => self.judge_extension(id, now),
                 Some(Pending::Release(_)) => self.give_release_up(id),
-                Some(Pending::Granted { .. }) | None => {}
+                Some(Pending::Granted { .. } | Pending::Raise(_)) | None => {}
             }
         }
     }

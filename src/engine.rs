@@ -17,7 +17,7 @@ use crate::coordinator::{LeaseId, LeaseStore, Outcome};
 use crate::error::{AcquireError, Loss, NodeVote};
 use crate::keeper::{Freed, Keeper};
 use crate::queue::{Entrant, Failure, Queue, Served, WaiterId};
-use crate::quorum::{Quorum, Shortfall};
+use crate::quorum::{FencingToken, Quorum, Shortfall};
 
 mod alarm;
 mod core;
@@ -165,11 +165,12 @@ impl<S: LeaseStore> Engine<S> {
             Outcome::Acquired {
                 attempt,
                 lease,
+                token,
                 timing,
                 started,
                 deadline,
             } => match self.queue.acquired(attempt) {
-                Some(served) => self.grant(served, lease, started, deadline),
+                Some(served) => self.grant(served, (lease, token), started, deadline),
                 // Its waiter went away in the same turn; nobody else knows of the lease.
                 None => self.store.release(now, lease, &timing),
             },
@@ -211,7 +212,7 @@ impl<S: LeaseStore> Engine<S> {
     fn grant(
         &mut self,
         served: Served<Caller>,
-        lease: LeaseId,
+        (lease, token): (LeaseId, FencingToken),
         started: Instant,
         deadline: Instant,
     ) {
@@ -219,6 +220,7 @@ impl<S: LeaseStore> Engine<S> {
         let cell = self.keeper.hold(lease, &spec, started, deadline);
         let claim = Claim {
             lease,
+            token,
             cell,
             spec,
             handle: reply.handle,

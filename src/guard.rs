@@ -13,6 +13,7 @@ use crate::config::Settings;
 use crate::engine::{Claim, Command};
 use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
 use crate::keeper::Cell;
+use crate::quorum::FencingToken;
 use crate::ticket::LeaseTicket;
 
 /// A held lock.
@@ -36,6 +37,41 @@ impl Guard {
     #[must_use]
     pub fn resource(&self) -> &[u8] {
         &self.claim.spec.resource
+    }
+
+    /// The number that tells this hold from all others of the resource: larger than that of every
+    /// holder before. Give it to the resource with each write, and let the resource refuse a
+    /// smaller one than it has seen: that stops a holder that stood still past its validity, which
+    /// no lock alone can do.
+    ///
+    /// It stays the same for as long as the guard holds, through extensions and through
+    /// [`Guard::detach`]. Does no I/O. Under `fencing = false` it is [`FencingToken::NONE`], which
+    /// is smaller than every token ever granted.
+    ///
+    /// # Guarantee
+    /// Of two guards of one resource, the one that took over has the larger token, whatever
+    /// clocks, pauses and messages do, as long as the nodes keep their data. After a loss of data
+    /// it holds with the restart guard on, and while a node's clock does not come back behind the
+    /// others' by `max_ttl`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// use quorumlock::Client;
+    ///
+    /// let lock = Client::in_memory(5).lock("ledger");
+    /// let guard = lock.acquire().await?;
+    /// let first = guard.fencing_token();
+    /// guard.extend().await.unwrap();
+    /// assert_eq!(guard.fencing_token(), first);
+    /// guard.release().await?;
+    /// assert!(lock.acquire().await?.fencing_token() > first);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.claim.token
     }
 
     /// Whether the lock is still ours, by the boot-time clock. Does no I/O, and needs no other
@@ -82,6 +118,7 @@ impl Guard {
         Held {
             cell: Arc::clone(&self.claim.cell),
             resource: Arc::clone(&self.claim.spec.resource),
+            token: self.claim.token,
         }
     }
 
@@ -207,6 +244,7 @@ impl fmt::Debug for Guard {
 pub struct Held {
     cell: Arc<Cell>,
     resource: Arc<[u8]>,
+    token: FencingToken,
 }
 
 impl Held {
@@ -214,6 +252,12 @@ impl Held {
     #[must_use]
     pub fn resource(&self) -> &[u8] {
         &self.resource
+    }
+
+    /// As [`Guard::fencing_token`].
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.token
     }
 
     /// As [`Guard::is_held`].

@@ -19,6 +19,7 @@ use tracing::{debug, warn};
 use crate::clock::{Clock, Instant};
 use crate::coordinator::{LeaseId, LeaseStore, Secret, Timers};
 use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
+use crate::hash::FastMap;
 use crate::queue::Spec;
 use crate::quorum::backoff::part;
 use crate::quorum::{Cause, Lease, Outcome, Quorum, Step, Timing};
@@ -41,10 +42,10 @@ pub(crate) type DetachReply = oneshot::Sender<Secret>;
 pub(crate) struct Keeper {
     clock: Clock,
     quorum: Quorum,
-    records: HashMap<LeaseId, Record>,
+    records: FastMap<LeaseId, Record>,
     /// How many leases stand for each key: one, unless the nodes have lost the first.
     keys: HashMap<Arc<[u8]>, u32>,
-    releases: HashMap<LeaseId, release::Releasing>,
+    releases: FastMap<LeaseId, release::Releasing>,
     timers: Timers<LeaseId>,
 }
 
@@ -73,9 +74,9 @@ impl Keeper {
         Keeper {
             clock,
             quorum,
-            records: HashMap::new(),
+            records: FastMap::default(),
             keys: HashMap::new(),
-            releases: HashMap::new(),
+            releases: FastMap::default(),
             timers: Timers::default(),
         }
     }

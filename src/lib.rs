@@ -13,6 +13,7 @@ mod coordinator;
 mod engine;
 mod error;
 mod guard;
+mod hash;
 mod keeper;
 mod key;
 mod lock;
@@ -32,6 +33,7 @@ pub use error::{
 pub use guard::{Guard, Held, Lost};
 pub use lock::Lock;
 pub use node::{Fault, FaultKind};
+pub use quorum::FencingToken;
 pub use ticket::LeaseTicket;
 
 /// The README's code, so that it cannot rot.

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::coordinator::{AttemptId, LeaseStore, Timers};
+use crate::hash::FastMap;
 use crate::quorum::{Acquisition, Next, Retry, Timing, Wait};
 
 mod failure;
@@ -51,9 +52,9 @@ pub(crate) type WaiterId = u64;
 
 /// The acquisitions that go on. `R` is how a waiter hears of the outcome.
 pub(crate) struct Queue<R> {
-    waiters: HashMap<WaiterId, Waiter<R>>,
+    waiters: FastMap<WaiterId, Waiter<R>>,
     lines: HashMap<Arc<[u8]>, VecDeque<WaiterId>>,
-    attempts: HashMap<AttemptId, WaiterId>,
+    attempts: FastMap<AttemptId, WaiterId>,
     next_attempt: AttemptId,
     timers: Timers<WaiterId>,
 }
@@ -61,9 +62,9 @@ pub(crate) struct Queue<R> {
 impl<R> Default for Queue<R> {
     fn default() -> Self {
         Queue {
-            waiters: HashMap::new(),
+            waiters: FastMap::default(),
             lines: HashMap::new(),
-            attempts: HashMap::new(),
+            attempts: FastMap::default(),
             next_attempt: 0,
             timers: Timers::default(),
         }

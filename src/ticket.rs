@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::config::ConfigError;
 use crate::coordinator::Secret;
+use crate::node::OwnerToken;
+use crate::quorum::FencingToken;
 
 /// A lease that was detached from its guard: the seat that stays held while its buyer pays.
 ///
@@ -52,8 +54,9 @@ impl LeaseTicket {
     /// The ticket as text: letters, digits and dots. Keep it as you keep a password.
     #[must_use]
     pub fn reveal(&self) -> String {
-        let owner = String::from_utf8_lossy(self.secret.as_bytes());
-        let mut text = format!("{VERSION}.{}.{owner}.", self.ttl.as_millis());
+        let Secret { owner, fence } = self.secret;
+        let owner = String::from_utf8_lossy(owner.as_bytes());
+        let mut text = format!("{VERSION}.{}.{owner}.{fence}.", self.ttl.as_millis());
         for byte in &self.resource {
             text.push_str(&format!("{byte:02x}"));
         }
@@ -79,7 +82,7 @@ impl FromStr for LeaseTicket {
 fn read(text: &str) -> Option<LeaseTicket> {
     let mut parts = text.split('.');
     let (version, ttl, owner) = (parts.next()?, parts.next()?, parts.next()?);
-    let resource = parts.next()?;
+    let (fence, resource) = (parts.next()?, parts.next()?);
     if version != VERSION || parts.next().is_some() || !resource.len().is_multiple_of(2) {
         return None;
     }
@@ -94,7 +97,10 @@ fn read(text: &str) -> Option<LeaseTicket> {
             .chunks(2)
             .map(byte)
             .collect::<Option<_>>()?,
-        secret: Secret::parse(owner.as_bytes())?,
+        secret: Secret {
+            owner: OwnerToken::parse(owner.as_bytes())?,
+            fence: FencingToken::from_u64(fence.parse().ok()?),
+        },
         ttl: Duration::from_millis(ttl.parse().ok()?),
     })
 }
@@ -128,7 +134,10 @@ mod tests {
     fn ticket(resource: &[u8]) -> LeaseTicket {
         LeaseTicket {
             resource: resource.to_vec(),
-            secret: Secret::new([0xab; 20]),
+            secret: Secret {
+                owner: OwnerToken::new([0xab; 20]),
+                fence: FencingToken::from_u64(42),
+            },
             ttl: Duration::from_millis(1500),
         }
     }
@@ -148,6 +157,8 @@ mod tests {
             whole.replace("ql1", "ql2"),
             whole.replace("1500", "-1"),
             whole.replacen("ab", "", 1),
+            whole.replace(".42.", ".-42."),
+            whole.replace(".42.", "."),
             format!("{whole}0"),
             format!("{whole}.00"),
             whole.replace("73", "7x"),

@@ -38,6 +38,7 @@ const RANKS: &[(&str, u32)] = &[
     ("quorum", 11),
     ("node", 11),
     ("clock", 12),
+    ("hash", 12),
 ];
 
 /// Modules that may import nothing but these paths, whatever their rank says.

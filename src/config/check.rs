@@ -27,6 +27,7 @@ mod default {
     pub(super) const DRIFT_MARGIN: Duration = Duration::from_millis(2);
     pub(super) const RETRY_DELAY: Duration = Duration::from_millis(20);
     pub(super) const RETRY_MAX_DELAY: Duration = Duration::from_millis(500);
+    pub(super) const FENCE_RETENTION: Duration = Duration::from_secs(24 * 3600);
 }
 
 impl Config {
@@ -62,6 +63,9 @@ impl Config {
             max_hold: self.checked_max_hold()?,
             restart_guard,
             restart_delay: self.checked_restart_delay(max_ttl, parts.0, restart_guard)?,
+            fencing: value(&self.fencing).unwrap_or(true),
+            fence_retention: checked(Setting::FenceRetention, &self.fence_retention)?
+                .unwrap_or(default::FENCE_RETENTION),
             origins: Origins {
                 ttl: origin(&self.ttl),
                 max_ttl: origin(&self.max_ttl),

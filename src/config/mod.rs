@@ -145,6 +145,8 @@ pub struct Config {
     max_hold: Option<Given<Option<Duration>>>,
     restart_guard: Option<Given<RestartGuard>>,
     restart_delay: Option<Given<Duration>>,
+    fencing: Option<Given<bool>>,
+    fence_retention: Option<Given<Duration>>,
 }
 
 impl fmt::Debug for Config {
@@ -176,6 +178,8 @@ impl fmt::Debug for Config {
         show("max_hold", any(&self.max_hold));
         show("restart_guard", any(&self.restart_guard));
         show("restart_delay", any(&self.restart_delay));
+        show("fencing", any(&self.fencing));
+        show("fence_retention", any(&self.fence_retention));
         out.finish_non_exhaustive()
     }
 }

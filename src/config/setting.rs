@@ -20,6 +20,8 @@ pub(super) enum Setting {
     MaxHold,
     RestartGuard,
     RestartDelay,
+    Fencing,
+    FenceRetention,
 }
 
 /// The one setting that is a list.
@@ -60,7 +62,7 @@ const ALSO_CALLED: [(&str, &str); 26] = [
 
 impl Setting {
     /// In the order of the README's table.
-    pub(super) const ALL: [Setting; 17] = [
+    pub(super) const ALL: [Setting; 19] = [
         Setting::Prefix,
         Setting::Ttl,
         Setting::MaxTtl,
@@ -78,6 +80,8 @@ impl Setting {
         Setting::MaxHold,
         Setting::RestartGuard,
         Setting::RestartDelay,
+        Setting::Fencing,
+        Setting::FenceRetention,
     ];
 
     /// The full name, as in a file.
@@ -100,6 +104,8 @@ impl Setting {
             Setting::MaxHold => "max_hold",
             Setting::RestartGuard => "restart_guard",
             Setting::RestartDelay => "restart_delay",
+            Setting::Fencing => "fencing",
+            Setting::FenceRetention => "fence_retention",
         }
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) max_hold: Option<Duration>,
     pub(crate) restart_guard: GuardMode,
     pub(crate) restart_delay: Duration,
+    pub(crate) fencing: bool,
+    pub(crate) fence_retention: Duration,
     pub(super) origins: Origins,
 }
 

@@ -156,7 +156,7 @@ pub(super) const GUARDS: [(&str, RestartGuard); 3] = [
 /// Which durations each setting takes.
 pub(super) const fn span(setting: Setting) -> Span {
     match setting {
-        Setting::Ttl | Setting::MaxTtl => Span::Stored,
+        Setting::Ttl | Setting::MaxTtl | Setting::FenceRetention => Span::Stored,
         Setting::Wait | Setting::MinValidity | Setting::DriftMargin => Span::OrZero,
         _ => Span::Positive,
     }
@@ -210,6 +210,8 @@ impl Config {
                 self.restart_guard = Given::some(value.choice(&GUARDS)?, origin);
             }
             Setting::RestartDelay => self.restart_delay = duration()?,
+            Setting::Fencing => self.fencing = Given::some(value.flag()?, origin),
+            Setting::FenceRetention => self.fence_retention = duration()?,
         }
         Ok(())
     }

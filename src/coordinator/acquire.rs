@@ -3,11 +3,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Attempt, AttemptId, Coordinator, Held, LeaseId, Outcome, Pending, SeenVote};
+use super::{Attempt, AttemptId, Coordinator, Held, LeaseId, Outcome, Pending, Secret, SeenVote};
 use crate::clock::Instant;
 use crate::error::NodeVote;
-use crate::node::{Ask, AskId, Fault, FaultKind, Order, OwnerToken, Reply};
-use crate::quorum::{NodeSet, Round, Shortfall, Standing, Timing, Verdict, Vote};
+use crate::node::{Ask, AskId, Fault, FaultKind, Order, Reply};
+use crate::quorum::{
+    Fence, FencingToken, NodeSet, Round, Shortfall, Standing, Timing, Verdict, Vote,
+};
 
 impl Coordinator {
     pub(super) fn begin_round(
@@ -15,27 +17,15 @@ impl Coordinator {
         now: Instant,
         attempt: AttemptId,
         key: &Arc<[u8]>,
-        token: Option<OwnerToken>,
+        secret: Secret,
         ask: Ask,
+        fence: Option<Fence>,
         timing: &Timing,
     ) {
-        let Some(token) = token else {
-            let fault = Fault::from(FaultKind::Randomness);
-            let votes = self.names.iter().map(|node| NodeVote {
-                node: Arc::clone(node),
-                vote: SeenVote::Failed(fault.clone()),
-            });
-            self.outcomes.push_back(Outcome::Failed {
-                attempt,
-                why: Shortfall::Rejected,
-                votes: votes.collect(),
-            });
-            return;
-        };
         let id = self.new_id();
         let order = Rc::new(Order {
             key: Arc::clone(key),
-            token,
+            token: secret.owner,
         });
         let mut pending = Attempt {
             id: attempt,
@@ -44,6 +34,8 @@ impl Coordinator {
             round: Round::begin(now, self.quorum, *timing),
             seen: vec![None; self.nodes.len()],
             adopts: matches!(ask, Ask::Extend { .. }),
+            fence,
+            token: secret.fence,
         };
         for node in self.quorum.all().iter() {
             let submitted = match self.duplicate(node, now) {
@@ -94,22 +86,43 @@ impl Coordinator {
         };
         match attempt.round.verdict(now, counted) {
             Verdict::Open => {}
-            Verdict::Granted { deadline } => self.granted(id, deadline),
-            Verdict::Failed(why) => {
-                let votes = self.votes(attempt, counted, now);
-                let attempt = attempt.id;
-                self.attempts.remove(&attempt);
-                self.roll_back(id, now);
-                self.outcomes.push_back(Outcome::Failed {
-                    attempt,
-                    why,
-                    votes,
-                });
-            }
+            Verdict::Granted { deadline } => self.agree(id, deadline, counted, now),
+            Verdict::Failed(why) => self.failed(id, why, now),
         }
     }
 
-    fn granted(&mut self, id: AskId, deadline: Instant) {
+    /// The round cannot succeed: it is taken back and reported.
+    pub(super) fn failed(&mut self, id: AskId, why: Shortfall, now: Instant) {
+        let counted = self.roster.counted(now);
+        let Some(Pending::Round(attempt)) = self.asks.get(&id) else {
+            return;
+        };
+        let votes = self.votes(attempt, counted, now);
+        let attempt = attempt.id;
+        self.attempts.remove(&attempt);
+        self.roll_back(id, now);
+        self.outcomes.push_back(Outcome::Failed {
+            attempt,
+            why,
+            votes,
+        });
+    }
+
+    /// There is no owner token to be had, and so no round.
+    pub(super) fn without_owner(&mut self, attempt: AttemptId) {
+        let fault = Fault::from(FaultKind::Randomness);
+        let votes = self.names.iter().map(|node| NodeVote {
+            node: Arc::clone(node),
+            vote: SeenVote::Failed(fault.clone()),
+        });
+        self.outcomes.push_back(Outcome::Failed {
+            attempt,
+            why: Shortfall::Rejected,
+            votes: votes.collect(),
+        });
+    }
+
+    pub(super) fn granted(&mut self, id: AskId, deadline: Instant, token: FencingToken) {
         let Some(Pending::Round(attempt)) = self.asks.remove(&id) else {
             return;
         };
@@ -125,11 +138,14 @@ impl Coordinator {
                 touched: attempt.round.owed(),
                 acknowledged: attempt.round.granted(),
                 order: attempt.order,
+                token,
+                fence: attempt.fence.or_else(|| self.adopted_fence(token)),
             },
         );
         self.outcomes.push_back(Outcome::Acquired {
             attempt: attempt.id,
             lease,
+            token,
             timing: attempt.timing,
             started: attempt.round.started(),
             deadline,
@@ -146,8 +162,20 @@ impl Coordinator {
         if last {
             self.asks.remove(&id);
         }
-        if let (Reply::Granted | Reply::Renewed, Some(held)) = (reply, self.held.get_mut(&lease)) {
+        let Some(held) = self.held.get_mut(&lease) else {
+            return;
+        };
+        if let Reply::Granted { .. } | Reply::Renewed = reply {
             held.acknowledged.insert(node);
+        }
+        if let (
+            Reply::Granted {
+                counter: Some(counter),
+            },
+            Some(fence),
+        ) = (reply, &mut held.fence)
+        {
+            fence.granted(node, *counter);
         }
     }
 
@@ -161,15 +189,22 @@ impl Coordinator {
         }
         let until = attempt.timing.gone(now);
         let order = Rc::clone(&attempt.order);
-        self.send_releases(order, attempt.round.owed(), until, None, now);
+        let fence = attempt.fence.as_ref();
+        self.send_releases(order, attempt.round.owed(), (until, fence), None, now);
     }
 
     /// Every node's part, for the error.
     fn votes(&self, attempt: &Attempt, counted: NodeSet, now: Instant) -> Vec<NodeVote> {
+        let fence = attempt.fence.as_ref();
+        let raising = fence.map_or(NodeSet::EMPTY, Fence::raising);
         let seen = attempt.seen.iter().enumerate().map(|(node, seen)| {
             let vote = match seen {
                 Some(SeenVote::Granted) if !counted.contains(node) => {
                     SeenVote::Failed(self.without_vote(node, now))
+                }
+                Some(SeenVote::Granted) if raising.contains(node) => {
+                    let detail = "no answer to the raise of its fencing counter";
+                    SeenVote::Failed(Fault::new(FaultKind::Timeout, detail))
                 }
                 Some(vote) => vote.clone(),
                 None if now >= attempt.round.expires() => {
@@ -206,7 +241,13 @@ impl Attempt {
     /// Notes a node's answer, as a vote and for the error's text.
     fn see(&mut self, node: usize, reply: Reply) {
         let (vote, seen) = match reply {
-            Reply::Granted | Reply::Renewed => (Vote::Granted, SeenVote::Granted),
+            Reply::Granted { counter } => {
+                if let (Some(counter), Some(fence)) = (counter, &mut self.fence) {
+                    fence.granted(node, counter);
+                }
+                (Vote::Granted, SeenVote::Granted)
+            }
+            Reply::Renewed => (Vote::Granted, SeenVote::Granted),
             Reply::Held { left } => (Vote::Refused, SeenVote::Held { left }),
             Reply::Absent => (Vote::Refused, SeenVote::Absent),
             Reply::Failed(fault) if fault.kind().is_permanent() => {

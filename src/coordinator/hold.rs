@@ -8,7 +8,7 @@ use tracing::warn;
 use super::{Coordinator, Extending, LeaseId, Outcome, Pending, Releasing};
 use crate::clock::Instant;
 use crate::node::{Ask, AskId, NOBODY, Order, Reply};
-use crate::quorum::{Extension, NodeSet, Outcome as Extended, Renewal, Skip, Timing};
+use crate::quorum::{Extension, Fence, NodeSet, Outcome as Extended, Renewal, Skip, Timing};
 
 impl Coordinator {
     pub(super) fn begin_extension(
@@ -19,11 +19,13 @@ impl Coordinator {
         present: Instant,
     ) {
         let id = self.new_id();
-        let Some(held) = self.held.get_mut(&lease) else {
+        let Some(held) = self.held.get(&lease) else {
             return;
         };
         let order = Rc::clone(&held.order);
         let known = held.acknowledged;
+        let hints = self.hints(held.fence.as_ref());
+        let hint = held.fence.as_ref().map_or(0, Fence::largest);
         let mut extension = Extension::begin(now, self.quorum, *timing);
         for node in self.quorum.all().iter() {
             // Where the node acknowledged the key in its present life, its absence means that
@@ -31,6 +33,7 @@ impl Coordinator {
             let ask = Ask::Extend {
                 ttl_millis: timing.ttl_millis(),
                 restore: !known.contains(node),
+                fence: hints[node],
             };
             let taken = self.duplicate(node, now).is_none()
                 && self.nodes[node].submit(id, &order, ask, now).is_ok();
@@ -48,6 +51,7 @@ impl Coordinator {
             decided: false,
             ahead: NodeSet::EMPTY,
             known,
+            hint,
         };
         self.asks
             .insert(id, Pending::Extension(Box::new(extending)));
@@ -67,7 +71,12 @@ impl Coordinator {
         extending.extension.vote(node, renewal);
         if let Some(held) = self.held.get_mut(&extending.lease) {
             match renewal {
-                Renewal::Renewed => held.acknowledged.insert(node),
+                Renewal::Renewed => {
+                    held.acknowledged.insert(node);
+                    if let Some(fence) = &mut held.fence {
+                        fence.took(node, extending.hint);
+                    }
+                }
                 Renewal::Taken | Renewal::Deleted => held.acknowledged.remove(node),
                 Renewal::Failed => {}
             }
@@ -138,7 +147,8 @@ impl Coordinator {
         let all = self.quorum.all();
         let to = held.touched.or(all.minus(self.down));
         let until = timing.gone(now);
-        let id = self.send_releases(held.order, to, until, Some(lease), now);
+        let terms = (until, held.fence.as_ref());
+        let id = self.send_releases(held.order, to, terms, Some(lease), now);
         self.timers.set(now.after(timing.node_timeout()), id);
     }
 
@@ -147,12 +157,20 @@ impl Coordinator {
         &mut self,
         order: Rc<Order>,
         to: NodeSet,
-        until: Instant,
+        (until, fence): (Instant, Option<&Fence>),
         lease: Option<LeaseId>,
         now: Instant,
     ) -> AskId {
         let id = self.new_id();
-        let taken = self.submit(id, &order, to, Ask::Release { until }, now);
+        let hints = self.hints(fence);
+        let mut taken = NodeSet::EMPTY;
+        for node in to.iter() {
+            let fence = hints[node];
+            let release = Ask::Release { until, fence };
+            if self.nodes[node].submit(id, &order, release, now).is_ok() {
+                taken.insert(node);
+            }
+        }
         let failed = self.quorum.all().minus(taken);
         self.releases += 1;
         let releasing = Releasing {

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::{AttemptId, LeaseId};
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
-use crate::node::Order;
-use crate::quorum::{Extension, NodeSet, Round, Timing};
+use crate::node::{AskId, Order};
+use crate::quorum::{Extension, Fence, FencingToken, NodeSet, Round, Timing};
 
 /// What an answer belongs to.
 pub(super) enum Pending {
@@ -18,6 +18,7 @@ pub(super) enum Pending {
     },
     Extension(Box<Extending>),
     Release(Box<Releasing>),
+    Raise(Raising),
 }
 
 pub(super) struct Attempt {
@@ -28,6 +29,17 @@ pub(super) struct Attempt {
     pub(super) seen: Vec<Option<SeenVote>>,
     /// The keys were there before: a failed round takes nothing back.
     pub(super) adopts: bool,
+    /// Finds the token, where the round needs one.
+    pub(super) fence: Option<Fence>,
+    /// The token of an adopted lease.
+    pub(super) token: FencingToken,
+}
+
+/// Counters that are raised to `to` for the round `of`.
+pub(super) struct Raising {
+    pub(super) of: AskId,
+    pub(super) to: u64,
+    pub(super) waiting: NodeSet,
 }
 
 pub(super) struct Extending {
@@ -40,6 +52,8 @@ pub(super) struct Extending {
     pub(super) ahead: NodeSet,
     /// The nodes that were not asked to set an absent key again: its absence is a deletion.
     pub(super) known: NodeSet,
+    /// What the counters were told.
+    pub(super) hint: u64,
 }
 
 pub(super) struct Releasing {
@@ -57,4 +71,7 @@ pub(super) struct Held {
     pub(super) touched: NodeSet,
     /// The nodes that acknowledged the key in their present life.
     pub(super) acknowledged: NodeSet,
+    pub(super) token: FencingToken,
+    /// What is known of the nodes' counters.
+    pub(super) fence: Option<Fence>,
 }

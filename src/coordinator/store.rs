@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use crate::clock::Instant;
 use crate::error::NodeVote;
-use crate::quorum::{Outcome as Extended, Shortfall, Timing};
+use crate::node::OwnerToken;
+use crate::quorum::{FencingToken, Outcome as Extended, Shortfall, Timing};
 
 /// Names one round of one acquisition. Chosen by whoever asks.
 pub(crate) type AttemptId = u64;
 
 /// What proves that a lease is ours, to whoever adopts it.
-pub(crate) type Secret = crate::node::OwnerToken;
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Secret {
+    pub(crate) owner: OwnerToken,
+    /// No secret, but the lease keeps it.
+    pub(crate) fence: FencingToken,
+}
 
 /// Names a lease that was granted.
 pub(crate) type LeaseId = u64;
@@ -58,6 +64,7 @@ pub(crate) enum Outcome {
     Acquired {
         attempt: AttemptId,
         lease: LeaseId,
+        token: FencingToken,
         timing: Timing,
         started: Instant,
         deadline: Instant,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Handle, MakeNodes, Setup};
 use crate::clock::Clock;
 use crate::config::{ConfigError, Settings};
-use crate::coordinator::Rules;
+use crate::coordinator::{Counters, Rules};
 use crate::error::AcquireError;
 use crate::queue::Terms;
 
@@ -118,6 +118,10 @@ impl Core {
                 guard: settings.guard_mode(),
                 restart_delay: settings.restart_delay,
                 drift: settings.drift,
+                counters: settings.fencing.then(|| Counters {
+                    retention: settings.fence_retention,
+                    max_ttl: settings.max_ttl,
+                }),
             },
             nodes: Arc::clone(&self.source.nodes),
             drain: node_timeout.saturating_mul(2).max(Duration::from_secs(1)),

@@ -9,7 +9,7 @@ use crate::coordinator::{LeaseId, Secret};
 use crate::error::{AcquireError, Loss};
 use crate::keeper::{Cell, DetachReply, ExtendReply, ReleaseReply};
 use crate::queue::{Spec, WaiterId};
-use crate::quorum::{Timing, Wait};
+use crate::quorum::{FencingToken, Timing, Wait};
 
 /// Where the outcome of an acquisition goes. The claim inside it releases the lease when it is
 /// dropped, so that an outcome which nobody takes out is not lost.
@@ -91,6 +91,7 @@ impl Handle {
 #[must_use]
 pub(crate) struct Claim {
     pub(crate) lease: LeaseId,
+    pub(crate) token: FencingToken,
     pub(crate) cell: Arc<Cell>,
     pub(crate) spec: Arc<Spec>,
     pub(super) handle: Handle,

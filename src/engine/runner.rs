@@ -150,12 +150,9 @@ impl Runner {
         }
     }
 
-    /// Whether anything is to be done now.
+    /// Whether anything has come in, be it due or not.
     pub(crate) fn is_busy(&self) -> bool {
         let left = self.commands.is_closed() && self.end.is_none();
-        let due = self
-            .next_timeout()
-            .is_some_and(|due| due <= self.clock.now());
-        left || due || !self.commands.is_empty() || !self.inbox.is_empty()
+        left || !self.commands.is_empty() || !self.inbox.is_empty()
     }
 }

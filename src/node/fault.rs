@@ -42,6 +42,9 @@ pub enum FaultKind {
     Protocol,
     /// Another error reply of the server.
     ServerError,
+    /// The node granted, but its fencing counter could not be raised: the key was gone by then,
+    /// or the node's clock is behind the others' by more than `max_ttl`.
+    Counter,
     /// More requests wait for the node than its queue holds.
     Overloaded,
     /// The node came back, or lost its data, so recently that its vote does not count yet.
@@ -92,6 +95,7 @@ impl FaultKind {
             FaultKind::WrongSlot => "cluster node without the key's slot",
             FaultKind::Protocol => "unintelligible answer",
             FaultKind::ServerError => "server error",
+            FaultKind::Counter => "fencing counter not raised",
             FaultKind::Overloaded => "queue full",
             FaultKind::Restarting => "restarting",
             FaultKind::Duplicate => "duplicate",

@@ -11,12 +11,13 @@
 //! release for each owner token whose grant was taken within its last TTL. So admitting a grant
 //! reserves the place of its release: a release is never refused.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::{Ask, AskId, Fault, FaultKind, NOBODY, Order, OwnerToken};
+use super::{Ask, AskId, Fault, FaultKind, Fencing, NOBODY, Order, OwnerToken};
 use crate::clock::Instant;
+use crate::hash::{FastMap, FastSet};
 
 /// What an entry wants of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +59,17 @@ pub(crate) enum Link {
     Down(Fault),
 }
 
+/// Until when a release is of use, and what it tells the fencing counter.
+type Terms = (Instant, Option<Fencing>);
+
 #[derive(Debug)]
 struct Debt {
     order: Rc<Order>,
-    until: Instant,
+    terms: Terms,
+}
+
+fn release((until, fence): Terms) -> Work {
+    Work::Ask(Ask::Release { until, fence })
 }
 
 /// The queue of one node.
@@ -75,9 +83,9 @@ pub(crate) struct Lane {
     in_flight: VecDeque<(Entry, Instant)>,
     owed: VecDeque<Debt>,
     /// Grants in `waiting`: the only requests that can still be taken back unsent.
-    unsent: HashSet<OwnerToken>,
+    unsent: FastSet<OwnerToken>,
     /// Releases in `waiting` or in flight: nothing is sent again for these tokens.
-    releasing: HashMap<OwnerToken, u32>,
+    releasing: FastMap<OwnerToken, u32>,
 }
 
 impl Lane {
@@ -92,8 +100,8 @@ impl Lane {
             waiting: VecDeque::new(),
             in_flight: VecDeque::new(),
             owed: VecDeque::new(),
-            unsent: HashSet::new(),
-            releasing: HashMap::new(),
+            unsent: FastSet::default(),
+            releasing: FastMap::default(),
         }
     }
 
@@ -109,8 +117,8 @@ impl Lane {
         now: Instant,
     ) -> Result<Admission, Fault> {
         let order = Rc::clone(order);
-        if let Ask::Release { until } = ask {
-            return Ok(self.admit_release(id, order, until));
+        if let Ask::Release { until, fence } = ask {
+            return Ok(self.admit_release(id, order, (until, fence)));
         }
         if let Link::Down(fault) = &self.link {
             return Err(fault.clone());
@@ -129,18 +137,18 @@ impl Lane {
         Ok(Admission::Queued)
     }
 
-    fn admit_release(&mut self, id: AskId, order: Rc<Order>, until: Instant) -> Admission {
+    fn admit_release(&mut self, id: AskId, order: Rc<Order>, terms: Terms) -> Admission {
         if self.unsent.remove(&order.token) {
             self.waiting
                 .retain(|entry| entry.order.token != order.token);
             return Admission::Withdrawn;
         }
         if matches!(self.link, Link::Down(_)) {
-            self.owed.push_back(Debt { order, until });
+            self.owed.push_back(Debt { order, terms });
             return Admission::Owed;
         }
         *self.releasing.entry(order.token).or_default() += 1;
-        self.push(id, order, Work::Ask(Ask::Release { until }));
+        self.push(id, order, release(terms));
         Admission::Queued
     }
 
@@ -212,9 +220,10 @@ impl Lane {
         let sent = self.in_flight.drain(..).map(|(entry, _)| entry);
         let ended: Vec<Entry> = sent.chain(self.waiting.drain(..)).collect();
         for entry in &ended {
-            if let Work::Ask(Ask::Release { until }) = entry.work {
+            if let Work::Ask(Ask::Release { until, fence }) = entry.work {
                 let order = Rc::clone(&entry.order);
-                self.owed.push_back(Debt { order, until });
+                let terms = (until, fence);
+                self.owed.push_back(Debt { order, terms });
             }
         }
         ended
@@ -224,13 +233,13 @@ impl Lane {
     pub(crate) fn repaired(&mut self, now: Instant) {
         self.link = Link::Open;
         let owed: Vec<Debt> = self.owed.drain(..).collect();
-        for Debt { order, until } in owed.into_iter().rev() {
-            if until > now {
+        for Debt { order, terms } in owed.into_iter().rev() {
+            if terms.0 > now {
                 *self.releasing.entry(order.token).or_default() += 1;
                 self.waiting.push_front(Entry {
                     id: NOBODY,
                     order,
-                    work: Work::Ask(Ask::Release { until }),
+                    work: release(terms),
                     spelled_out: false,
                 });
             }
@@ -240,7 +249,7 @@ impl Lane {
     /// Drops what is owed for keys that must have run out: a node that stays away for good must
     /// not be remembered for good.
     pub(crate) fn forget(&mut self, now: Instant) {
-        self.owed.retain(|debt| debt.until > now);
+        self.owed.retain(|debt| debt.terms.0 > now);
     }
 
     /// For how long the oldest request in flight has had no answer.

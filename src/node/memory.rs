@@ -4,28 +4,28 @@
 //! the real node ([`super::redis`]); only socket and server are made up. It has no task of its
 //! own: it moves when [`Node::turn`] is called, by the time it is told there.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::Value;
-
-use super::lane::{Admission, Entry, Lane, Link, Work};
-use super::wire::{self, Answer};
-use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
+use super::lane::{Admission, Lane, Link};
+use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply};
 use crate::clock::{Clock, Instant};
 
 pub(crate) mod chance;
+mod counters;
 pub(crate) mod faults;
 mod hands;
 pub(crate) mod journal;
 pub(crate) mod server;
+mod service;
+mod session;
 pub(crate) mod store;
 mod touch;
 
 use chance::Chance;
-use server::{ClientId, ConnId, Question, Request, Response, Shared};
+use server::{ClientId, ConnId, Request, Shared};
+use session::Session;
 
 /// How a node is treated, and by whom.
 #[derive(Clone, Debug)]
@@ -78,20 +78,6 @@ enum State {
         until: Instant,
     },
     Open(Session),
-}
-
-struct Session {
-    conn: ConnId,
-    flights: VecDeque<Flight>,
-    marker: u64,
-    /// The node's life is being read again.
-    meeting: bool,
-}
-
-/// What a request on its way was for.
-enum Flight {
-    Batch { entries: usize },
-    Introduction,
 }
 
 impl MemoryNode {
@@ -164,169 +150,6 @@ impl MemoryNode {
     fn ended(&mut self, conn: ConnId, fault: &Fault, now: Instant) {
         self.broken(conn, Link::Opening, fault);
         self.connect(now);
-    }
-
-    fn opening(&mut self, conn: ConnId, until: Instant, now: Instant) {
-        let response = self.server.lock().receive(conn, now);
-        let life = match response {
-            Some(Response::Introduced(values)) => wire::introduced(&values),
-            Some(Response::Ended(fault)) => Err(fault),
-            Some(Response::Batch { .. }) => Err(FaultKind::Protocol.into()),
-            None if now >= until => {
-                let limit = self.terms.connect_within().as_millis();
-                let detail = format!("no connection within {limit} ms");
-                Err(Fault::new(FaultKind::Timeout, detail))
-            }
-            None => return,
-        };
-        match life {
-            Ok(life) => self.opened(conn, life, now),
-            Err(fault) => self.failed(conn, &fault, now),
-        }
-    }
-
-    fn opened(&mut self, conn: ConnId, life: Life, now: Instant) {
-        self.failures = 0;
-        self.state = State::Open(Session {
-            conn,
-            flights: VecDeque::new(),
-            marker: life.marker,
-            meeting: false,
-        });
-        self.tell(Event::Met(life));
-        self.lane.repaired(now);
-    }
-
-    /// Takes in what has arrived over the open connection.
-    fn serve(&mut self, now: Instant) {
-        while let State::Open(session) = &self.state {
-            let conn = session.conn;
-            let response = self.server.lock().receive(conn, now);
-            let outcome = match response {
-                Some(response) => self.landed(response, now),
-                None => match self.lane.silence(now) {
-                    Some(silence) if silence >= self.terms.give_up() => {
-                        let detail = format!("no answer for {} ms", silence.as_millis());
-                        Err(Fault::new(FaultKind::Timeout, detail))
-                    }
-                    _ => return,
-                },
-            };
-            if let Err(fault) = outcome {
-                self.ended(conn, &fault, now);
-            }
-        }
-    }
-
-    /// A request is answered.
-    ///
-    /// # Errors
-    /// The connection is of no use any more.
-    fn landed(&mut self, response: Response, now: Instant) -> Result<(), Fault> {
-        let State::Open(session) = &mut self.state else {
-            return Ok(());
-        };
-        let flight = session.flights.pop_front();
-        match (response, flight) {
-            (Response::Ended(fault), _) => Err(fault),
-            (Response::Introduced(values), Some(Flight::Introduction)) => {
-                let life = wire::introduced(&values)?;
-                session.marker = life.marker;
-                session.meeting = false;
-                self.tell(Event::Met(life));
-                Ok(())
-            }
-            (Response::Batch { answers, marker }, Some(Flight::Batch { entries })) => {
-                if let Some(marker) = marker {
-                    self.check_marker(&marker, now);
-                }
-                let mut verdict = Ok(());
-                for answer in answers.into_iter().take(entries) {
-                    verdict = verdict.and(self.entry(answer));
-                }
-                verdict
-            }
-            _ => Err(FaultKind::Protocol.into()),
-        }
-    }
-
-    /// Another marker than at the introduction, or none: the node has lost its data since.
-    fn check_marker(&mut self, value: &Value, now: Instant) {
-        let State::Open(session) = &mut self.state else {
-            return;
-        };
-        if wire::millis(value).is_ok_and(|marker| marker == session.marker) {
-            return;
-        }
-        if !std::mem::replace(&mut session.meeting, true) {
-            session.flights.push_back(Flight::Introduction);
-            let marker_key = Arc::clone(&self.terms.marker_key);
-            let request = Request::Introduce { marker_key };
-            self.server.lock().send(session.conn, request, now);
-        }
-        self.tell(Event::Wiped);
-    }
-
-    fn entry(&mut self, answer: Result<Vec<Value>, Fault>) -> Result<(), Fault> {
-        let Some(entry) = self.lane.answered() else {
-            return Ok(());
-        };
-        let id = entry.id;
-        let mut time = None;
-        let reply = match answer {
-            Err(fault) => Reply::Failed(fault),
-            Ok(values) => match wire::decode(&entry, &mut values.into_iter()) {
-                Answer::Reply(reply) => reply,
-                Answer::Timed(reply, node_time) => {
-                    time = Some(node_time);
-                    reply
-                }
-                Answer::Inspect => match self.lane.again(entry, Work::Inspect, false) {
-                    true => return Ok(()),
-                    false => Reply::Held { left: None },
-                },
-                Answer::SpellOut => Reply::Failed(FaultKind::Protocol.into()),
-            },
-        };
-        let verdict = match &reply {
-            Reply::Failed(fault)
-                if matches!(fault.kind(), FaultKind::Protocol | FaultKind::ReadOnly) =>
-            {
-                Err(fault.clone())
-            }
-            _ => Ok(()),
-        };
-        self.answer(id, reply, time);
-        verdict
-    }
-
-    /// Puts all that waits on its way, a pipeline for each batch.
-    fn send(&mut self, now: Instant) {
-        let State::Open(session) = &mut self.state else {
-            return;
-        };
-        let mut server = self.server.lock();
-        while session.flights.len() < WINDOW && self.lane.is_waiting() {
-            let batch = self.lane.next_batch(now);
-            let grant = |entry: &Entry| matches!(entry.work, Work::Ask(Ask::Grant { .. }));
-            let with_marker = batch.iter().any(grant);
-            let marker_key = with_marker.then(|| Arc::clone(&self.terms.marker_key));
-            let entries = batch.len();
-            let asks = batch.iter().map(question).collect();
-            session.flights.push_back(Flight::Batch { entries });
-            server.send(session.conn, Request::Batch { asks, marker_key }, now);
-        }
-        if self.terms.drives {
-            server.run(now);
-        }
-    }
-}
-
-fn question(entry: &Entry) -> Question {
-    Question {
-        key: Box::from(&*entry.order.key),
-        token: entry.order.token,
-        work: entry.work,
     }
 }
 

@@ -21,6 +21,8 @@ use tokio::sync::Notify;
 use crate::clock::Instant;
 
 pub(crate) mod connect;
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) mod counter;
 pub(crate) mod fault;
 pub(crate) mod lane;
 #[cfg(any(test, feature = "test-util"))]
@@ -50,19 +52,45 @@ pub(crate) struct Order {
 /// What a node can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// Set the key where it is absent.
-    Grant { ttl_millis: u64 },
+    /// Set the key where it is absent, and move its fencing counter on.
+    Grant {
+        ttl_millis: u64,
+        fence: Option<Fencing>,
+    },
+    /// Raise the fencing counter to `to` where the key is ours. Never behind a release.
+    Raise { to: u64, fence: Fencing },
     /// Give the key a later expiry where it is ours; with `restore`, set it where it is absent.
-    Extend { ttl_millis: u64, restore: bool },
+    Extend {
+        ttl_millis: u64,
+        restore: bool,
+        fence: Option<Fencing>,
+    },
     /// Delete the key where it is ours. Of no use after `until`: the key has run out by then.
-    Release { until: Instant },
+    Release {
+        until: Instant,
+        fence: Option<Fencing>,
+    },
+}
+
+/// What a node needs to know to write a fencing counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fencing {
+    /// The counter should be at least this; zero where nothing is known of it.
+    pub(crate) hint: u64,
+    /// How long it is kept after its last grant.
+    pub(crate) retention_millis: u64,
+    /// Nothing further ahead of the node's clock than this is believed.
+    pub(crate) max_ttl_millis: u64,
 }
 
 /// What a node answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// The key is set.
-    Granted,
+    /// The key is set, and the fencing counter is now this.
+    Granted { counter: Option<u64> },
+    /// The fencing counter is at least what was asked for, or (`false`) the key is not ours, or
+    /// the value is too far ahead of the node's clock.
+    Raised(bool),
     /// Somebody else's token is there, for so long yet.
     Held { left: Option<Duration> },
     /// The key is ours, with its new expiry.

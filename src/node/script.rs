@@ -16,9 +16,18 @@ impl Script {
     }
 }
 
+/// A script that raises fencing counters.
+macro_rules! lifting {
+    ($file:literal) => {
+        concat!(include_str!("lift.lua"), include_str!($file))
+    };
+}
+
 pub(crate) static MARKER: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("marker.lua")));
-pub(crate) static EXTEND: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("extend.lua")));
+pub(crate) static GRANT: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("grant.lua")));
+pub(crate) static RAISE: LazyLock<Script> = LazyLock::new(|| Script::new(lifting!("raise.lua")));
+pub(crate) static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(lifting!("extend.lua")));
 pub(crate) static RELEASE: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("release.lua")));
+    LazyLock::new(|| Script::new(lifting!("release.lua")));

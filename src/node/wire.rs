@@ -3,18 +3,15 @@
 
 use std::time::Duration;
 
-use redis::{Cmd, Pipeline, ServerError, Value};
+use redis::{Cmd, ServerError, Value};
 
 use super::lane::{Entry, Work};
-use super::script::{EXTEND, MARKER, RELEASE, Script};
-use super::{Ask, Fault, FaultKind, Life, Order, OwnerToken, Reply};
+use super::script::MARKER;
+use super::{Ask, Fault, FaultKind, Life, OwnerToken, Reply};
 
-/// The scripts that a connection has spelled out once already.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spelled {
-    extend: bool,
-    release: bool,
-}
+mod encode;
+
+pub(crate) use encode::{Spelled, encode};
 
 /// What the answer to an entry means for the lane.
 #[derive(Debug, PartialEq)]
@@ -29,56 +26,15 @@ pub(crate) enum Answer {
     SpellOut,
 }
 
-/// Appends the commands of `entry`.
-pub(crate) fn encode(entry: &Entry, spelled: &mut Spelled, pipeline: &mut Pipeline) {
-    let Order { key, token } = &*entry.order;
-    match entry.work {
-        Work::Ask(Ask::Grant { ttl_millis }) => {
-            let mut set = Cmd::with_capacity(6, key.len() + OwnerToken::DIGITS + 40);
-            set.arg("SET").arg(&**key).arg(token.as_bytes());
-            set.arg("NX").arg("PX").arg(ttl_millis);
-            pipeline.add_command(set);
-        }
-        Work::Ask(Ask::Extend {
-            ttl_millis,
-            restore,
-        }) => {
-            let short = std::mem::replace(&mut spelled.extend, true) && !entry.spelled_out;
-            let mut eval = script(&EXTEND, short, key);
-            eval.arg(token.as_bytes()).arg(ttl_millis);
-            eval.arg(if restore { "1" } else { "0" });
-            pipeline.add_command(eval);
-        }
-        Work::Ask(Ask::Release { .. }) => {
-            let short = std::mem::replace(&mut spelled.release, true) && !entry.spelled_out;
-            let mut eval = script(&RELEASE, short, key);
-            eval.arg(token.as_bytes());
-            pipeline.add_command(eval);
-        }
-        Work::Inspect => {
-            pipeline.cmd("GET").arg(&**key).cmd("PTTL").arg(&**key);
-        }
-    }
-}
-
-fn script(script: &Script, short: bool, key: &[u8]) -> Cmd {
-    let mut eval = Cmd::with_capacity(7, key.len() + OwnerToken::DIGITS + 100);
-    if short {
-        eval.arg("EVALSHA").arg(&script.sha);
-    } else {
-        eval.arg("EVAL").arg(script.text);
-    }
-    eval.arg(1).arg(key);
-    eval
-}
-
 /// Takes the values of `entry` off `values`, and reads them.
 pub(crate) fn decode(entry: &Entry, values: &mut impl Iterator<Item = Value>) -> Answer {
     let Some(first) = values.next() else {
         return Answer::Reply(Reply::Failed(shapeless("nothing")));
     };
     match entry.work {
-        Work::Ask(Ask::Grant { .. }) => granted(first),
+        Work::Ask(Ask::Grant { fence: None, .. }) => granted(first),
+        Work::Ask(Ask::Grant { .. }) => fenced(entry, first),
+        Work::Ask(Ask::Raise { .. }) => raised(&first),
         Work::Ask(Ask::Extend { .. }) => extended(&first),
         Work::Ask(Ask::Release { .. }) => released(&first),
         Work::Inspect => Answer::Reply(inspected(entry, first, values.next())),
@@ -87,9 +43,54 @@ pub(crate) fn decode(entry: &Entry, values: &mut impl Iterator<Item = Value>) ->
 
 fn granted(value: Value) -> Answer {
     match value {
-        Value::Okay => Answer::Reply(Reply::Granted),
+        Value::Okay => Answer::Reply(Reply::Granted { counter: None }),
         Value::Nil => Answer::Inspect,
         other => failed(&other),
+    }
+}
+
+/// The answer of `grant.lua`: a grant with its counter, or whose key it is.
+fn fenced(entry: &Entry, value: Value) -> Answer {
+    let Value::Array(parts) = value else {
+        return failed(&value);
+    };
+    let (reply, time) = match parts.as_slice() {
+        [Value::Int(1), Value::Int(counter), time @ ..] => match u64::try_from(*counter) {
+            Ok(counter) => (
+                Reply::Granted {
+                    counter: Some(counter),
+                },
+                node_time(time),
+            ),
+            Err(_) => return failed(&Value::Array(parts)),
+        },
+        [Value::Int(0), owner, left, time @ ..] => (
+            inspected(entry, owner.clone(), Some(left.clone())),
+            node_time(time),
+        ),
+        _ => return failed(&Value::Array(parts)),
+    };
+    match time {
+        Some(time) => Answer::Timed(reply, time),
+        None => failed(&Value::Array(parts)),
+    }
+}
+
+/// A node's TIME: seconds and microseconds.
+fn node_time(parts: &[Value]) -> Option<Duration> {
+    let [Value::Int(seconds), Value::Int(micros)] = parts else {
+        return None;
+    };
+    let seconds = Duration::from_secs(u64::try_from(*seconds).ok()?);
+    Some(seconds + Duration::from_micros(u64::try_from(*micros).ok()?))
+}
+
+fn raised(value: &Value) -> Answer {
+    match value {
+        Value::Int(1) => Answer::Reply(Reply::Raised(true)),
+        // The key is not ours, or the value is beyond belief.
+        Value::Int(0 | -1) => Answer::Reply(Reply::Raised(false)),
+        other => failed(other),
     }
 }
 
@@ -97,7 +98,7 @@ fn extended(value: &Value) -> Answer {
     let Value::Array(parts) = value else {
         return failed(value);
     };
-    let [Value::Int(what), Value::Int(seconds), Value::Int(micros)] = parts.as_slice() else {
+    let [Value::Int(what), time @ ..] = parts.as_slice() else {
         return failed(value);
     };
     let reply = match what {
@@ -107,12 +108,9 @@ fn extended(value: &Value) -> Answer {
         -1 => Reply::Held { left: None },
         _ => return failed(value),
     };
-    match (u64::try_from(*seconds), u64::try_from(*micros)) {
-        (Ok(seconds), Ok(micros)) => {
-            let time = Duration::from_secs(seconds) + Duration::from_micros(micros);
-            Answer::Timed(reply, time)
-        }
-        _ => failed(value),
+    match node_time(time) {
+        Some(time) => Answer::Timed(reply, time),
+        None => failed(value),
     }
 }
 
@@ -132,7 +130,7 @@ fn inspected(entry: &Entry, owner: Value, left: Option<Value>) -> Reply {
     };
     match owner {
         Value::BulkString(text) => match OwnerToken::parse(&text) {
-            Some(token) if token == entry.order.token => Reply::Granted,
+            Some(token) if token == entry.order.token => Reply::Granted { counter: None },
             Some(_) => Reply::Held { left },
             None => Reply::Failed(FaultKind::NotALock.into()),
         },
@@ -183,7 +181,7 @@ pub(crate) fn server_fault(error: &ServerError) -> Fault {
     };
     let kind = match class(error.code()) {
         Some(kind) => kind,
-        None if detail.contains("can't run this command") => FaultKind::Permission,
+        None if denied(detail) => FaultKind::Permission,
         None => inside().unwrap_or(FaultKind::ServerError),
     };
     let text = format!("{} {detail}", error.code());
@@ -193,6 +191,13 @@ pub(crate) fn server_fault(error: &ServerError) -> Fault {
     // What the server says names one command at a time, inside a script not even that.
     let short: String = text.chars().take(110).collect();
     Fault::new(kind, short + NEEDED)
+}
+
+/// Inside a script, Redis 7.0 and then Redis 7.2 and Valkey word a missing permission like this,
+/// under the code `ERR`.
+fn denied(detail: &str) -> bool {
+    let wordings = ["can't run this command", "ACL failure in script"];
+    wordings.iter().any(|wording| detail.contains(wording))
 }
 
 /// The permissions of whoever uses locks; `INFO` is welcome, and not needed.
@@ -207,7 +212,7 @@ fn class(code: &str) -> Option<FaultKind> {
         "BUSY" => FaultKind::Busy,
         "OOM" => FaultKind::OutOfMemory,
         "MISCONF" | "NOREPLICAS" => FaultKind::Misconfigured,
-        "WRONGTYPE" => FaultKind::NotALock,
+        "WRONGTYPE" | "NOCOUNTER" => FaultKind::NotALock,
         "MOVED" | "ASK" | "CROSSSLOT" => FaultKind::WrongSlot,
         _ => return None,
     })

@@ -10,6 +10,7 @@
 //!   └───────────────────────────┘   Lease         when to extend, when it is lost
 //!               │                   Extension     votes → renewed, unknown, lost
 //!               │                   Roster        whose vote counts (restart, twins)
+//!               │                   Fence         counters → fencing token
 //!               │                   Pace          did we stand still, or was a clock set?
 //!               ▼
 //!  verdicts, deadlines, what to do next
@@ -23,6 +24,7 @@
 pub(crate) mod acquisition;
 pub(crate) mod backoff;
 pub(crate) mod extension;
+pub(crate) mod fence;
 pub(crate) mod lease;
 pub(crate) mod nodes;
 pub(crate) mod pace;
@@ -33,6 +35,8 @@ pub(crate) mod timing;
 pub(crate) use acquisition::{Acquisition, Next, Retry, Wait};
 pub(crate) use backoff::Jitter;
 pub(crate) use extension::{Extension, Outcome, Renewal};
+pub use fence::FencingToken;
+pub(crate) use fence::{Agreement, Fence};
 pub(crate) use lease::{Cause, Lease, Step};
 pub(crate) use nodes::{NodeSet, Quorum};
 pub(crate) use pace::{Pace, Skip};

@@ -6,7 +6,7 @@ use std::fmt;
 pub(crate) const MOST_NODES: usize = 32;
 
 /// A set of nodes by their place in the list of the configuration.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct NodeSet(u32);
 
 impl NodeSet {
@@ -67,7 +67,7 @@ impl fmt::Debug for NodeSet {
 
 /// N configured nodes, of which ⌊N/2⌋ + 1 decide. Never counted from the reachable ones: two
 /// halves of a parted network would each find their own majority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Quorum {
     nodes: usize,
 }

@@ -107,6 +107,14 @@ impl Round {
         }
     }
 
+    /// The grant of `node` turned out not to be one any more.
+    pub(crate) fn revoke(&mut self, node: usize) {
+        if self.granted.contains(node) {
+            self.granted.remove(node);
+            self.failed.insert(node);
+        }
+    }
+
     /// The nodes that have answered.
     pub(crate) fn answered(&self) -> NodeSet {
         let grants = self.granted.or(self.refused);

@@ -96,10 +96,12 @@ impl Node {
         server.resume(self.clock.now());
     }
 
-    /// The keys it has, as text, but for the marker that each node carries.
+    /// The keys it has, as text, but for the marker that each node carries, and the fencing
+    /// counters, which outlive their locks.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        let names = self.read(|key, _| (!key.ends_with(MARKER)).then(|| text(key)));
+        let names = self
+            .read(|key, _| (!key.ends_with(MARKER) && !key.ends_with(COUNTER)).then(|| text(key)));
         names.into_iter().flatten().collect()
     }
 
@@ -117,6 +119,9 @@ impl Node {
 
 /// How the name of every marker ends.
 const MARKER: &[u8] = b"since";
+
+/// How the name of every fencing counter ends.
+const COUNTER: &[u8] = b":fence";
 
 fn text(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()

@@ -17,7 +17,7 @@
 //! - hash maps: none is iterated where the order shows;
 //! - whatever a test decides by chance: [`World::chance`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
@@ -32,6 +32,7 @@ use crate::node::memory::journal::Journal;
 
 mod executor;
 mod process;
+mod time;
 mod verbs;
 
 use executor::Executor;
@@ -70,6 +71,8 @@ struct Inner {
     chance: RefCell<chance::Chance>,
     checks: RefCell<Vec<Check>>,
     seed: u64,
+    /// A test has done something to a server.
+    touched: Cell<bool>,
 }
 
 type Check = Rc<dyn Fn(&World) -> Result<(), String>>;
@@ -100,6 +103,7 @@ impl World {
             chance: RefCell::new(chance),
             checks: RefCell::default(),
             seed,
+            touched: Cell::new(true),
         }))
     }
 
@@ -127,6 +131,7 @@ impl World {
     /// One server, as the public double has it.
     #[must_use]
     pub fn node(&self, index: usize) -> Node {
+        self.touch();
         self.0.cluster.node(index)
     }
 
@@ -156,6 +161,11 @@ impl World {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.0.clock.elapsed()
+    }
+
+    /// Somebody is about to do something to a server.
+    fn touch(&self) {
+        self.0.touched.set(true);
     }
 
     fn now(&self) -> Instant {
@@ -229,82 +239,5 @@ impl World {
 
     fn is_frozen(&self, process: ProcessId) -> bool {
         self.frozen_until(process) > self.elapsed()
-    }
-
-    /// Does the next thing, unless that lies beyond `limit` since the world began.
-    ///
-    /// # Errors
-    /// What an invariant has to say.
-    pub fn step(&self, limit: Duration) -> Result<Step, String> {
-        let step = self.act(limit);
-        let checks = self.0.checks.borrow().clone();
-        checks.iter().try_for_each(|check| check(self))?;
-        Ok(step)
-    }
-
-    fn act(&self, limit: Duration) -> Step {
-        if self.0.executor.poll_one(|process| self.is_frozen(process)) {
-            return Step::Polled;
-        }
-        let now = self.now();
-        for node in self.0.cluster.nodes.iter() {
-            let mut server = node.server.lock();
-            if server.due().is_some_and(|due| due <= now) {
-                server.run(now);
-                return Step::Served;
-            }
-        }
-        for process in self.0.processes.borrow_mut().iter_mut() {
-            if process.turn(now) {
-                return Step::Turned;
-            }
-        }
-        let limit = Clock::start().after(limit);
-        match self.next_moment(now) {
-            Some(next) if next <= limit => {
-                self.0.clock.hands.set(next);
-                self.0.executor.wake_sleepers(next);
-                Step::Advanced
-            }
-            _ => Step::Idle,
-        }
-    }
-
-    /// When anything is due after `now`.
-    fn next_moment(&self, now: Instant) -> Option<Instant> {
-        let processes = self.0.processes.borrow();
-        let engines = processes.iter().filter_map(|process| process.due(now));
-        let nodes = self.0.cluster.nodes.iter();
-        let servers = nodes.filter_map(|node| node.server.lock().due());
-        let sleepers = self.0.executor.next_sleeper();
-        engines.chain(servers).chain(sleepers).min()
-    }
-
-    /// Runs for `span`, to its end.
-    ///
-    /// # Errors
-    /// What an invariant has to say.
-    pub fn run_for(&self, span: Duration) -> Result<(), String> {
-        let limit = self.elapsed() + span;
-        while self.step(limit)? != Step::Idle {}
-        self.0.clock.hands.set(Clock::start().after(limit));
-        self.0.executor.wake_sleepers(self.now());
-        Ok(())
-    }
-
-    /// Runs until `task` has ended, for `limit` at most.
-    ///
-    /// # Errors
-    /// It has not ended by then; or what an invariant has to say.
-    pub fn run_until<T>(&self, task: &Task<T>, limit: Duration) -> Result<T, String> {
-        let end = self.elapsed() + limit;
-        loop {
-            if let Some(output) = task.take() {
-                return Ok(output);
-            }
-            if self.step(end)? == Step::Idle {
-                return Err(format!("the task has not ended within {limit:?}"));
-            }
-        }
     }
 }

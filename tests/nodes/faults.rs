@@ -4,10 +4,11 @@
 //! 50. The command's part is tested with the command.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use quorumlock::{AcquireError, Client, Config, FaultKind, RunError};
 
-use crate::common::{MS, NODE_TIMEOUT, SLACK, Said, client, count, said};
+use crate::common::{MS, SLACK, Said, client, count, said};
 use crate::stand_in::StandIn;
 use crate::support::{Proxy, Stub, StubReply, eventually_async, pick};
 
@@ -16,6 +17,7 @@ struct Fault {
     what: &'static str,
     urls: Vec<String>,
     wait: u32,
+    node_timeout: Duration,
     expected: Said,
     rejected: bool,
     _nodes: Box<dyn Send>,
@@ -31,6 +33,11 @@ fn fault<N: Send + 'static>(
         what,
         urls: nodes.iter().map(url).collect(),
         wait: 0,
+        // Only silence has to be waited for.
+        node_timeout: match kind {
+            FaultKind::Timeout => 300 * MS,
+            _ => 5000 * MS,
+        },
         expected: Said::Failed(kind),
         rejected: kind.is_permanent(),
         _nodes: Box::new(nodes),
@@ -118,8 +125,8 @@ fn client_among(fault: &Fault, good: &[StandIn]) -> Client {
     let urls = fault.urls.iter().cloned();
     let urls = urls.chain(good.iter().map(StandIn::url));
     let config = Config::new(urls)
-        .ttl(2000 * MS)
-        .node_timeout(NODE_TIMEOUT)
+        .ttl(20_000 * MS)
+        .node_timeout(fault.node_timeout)
         .wait(fault.wait * MS);
     client(config)
 }

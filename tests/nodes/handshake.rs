@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use quorumlock::{Client, Config};
+use quorumlock::{Client, RestartGuard};
 
-use crate::common::{MS, NODE_TIMEOUT, TTL, client};
+use crate::common::{brisk, client, renewed};
 use crate::stand_in::{StandIn, urls};
 use crate::support::StubReply;
 
@@ -26,7 +26,7 @@ fn refusing(commands: &[&str], reply: &StubReply) -> Vec<StandIn> {
 }
 
 fn client_of(nodes: &[StandIn]) -> Client {
-    client(Config::new(urls(nodes)).ttl(TTL).node_timeout(NODE_TIMEOUT))
+    client(brisk(urls(nodes)).restart_guard(RestartGuard::Auto))
 }
 
 /// Acquires, extends by hand and by itself, and releases, twice.
@@ -34,7 +34,7 @@ async fn use_all(client: &Client) {
     for _ in 0..2 {
         let guard = client.lock("job").acquire().await.expect("a free lock");
         guard.extend().await.expect("an extension");
-        tokio::time::sleep(TTL / 3 + 200 * MS).await;
+        assert!(renewed(&guard).await, "{:?}", guard.loss());
         assert!(guard.release().await.expect("a release").in_time());
     }
 }

@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 
 use quorumlock::{AcquireError, Client, Config, FaultKind, Guard, Loss, RestartGuard};
 
-use crate::common::{MS, SLACK, Said, client, key, said};
+use crate::common::{EXTEND_EVERY, MS, SLACK, Said, client, key, said};
 use crate::support::{Cluster, Proxy};
 
-const TTL: Duration = Duration::from_millis(1000);
-/// ⌈1 s × 1.01⌉ + 1 s.
-const RESTART_DELAY: Duration = Duration::from_secs(3);
+const TTL: Duration = Duration::from_millis(2000);
+/// ⌈2 s × 1.01⌉ + 1 s.
+const RESTART_DELAY: Duration = Duration::from_secs(4);
 
 /// With the guard off the holder extends late, so that the rival comes first in any weather.
-const SLOW_TTL: Duration = Duration::from_millis(3000);
-const SLOW_EXTENSION: Duration = Duration::from_millis(2000);
+const SLOW_TTL: Duration = Duration::from_millis(5000);
+const SLOW_EXTENSION: Duration = Duration::from_millis(4000);
 
 fn settings(urls: Vec<String>, guard: RestartGuard) -> Config {
-    let config = Config::new(urls).node_timeout(200 * MS);
-    let config = config.wait(10_000 * MS).restart_guard(guard);
+    let config = Config::new(urls).node_timeout(700 * MS);
+    let config = config.wait(20_000 * MS).restart_guard(guard);
     match guard {
         RestartGuard::Off => config.ttl(SLOW_TTL).extend_every(SLOW_EXTENSION),
-        _ => config.ttl(TTL).max_ttl(TTL),
+        _ => config.ttl(TTL).max_ttl(TTL).extend_every(EXTEND_EVERY),
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! F21: quick with 5 runs, `--full` with 100.
 
-use crate::common::{MS, NODE_TIMEOUT, SLACK, TTL, client, client_of, settings, stored};
+use crate::common::{
+    MS, NODE_TIMEOUT, SLACK, TTL, brisk, client, client_of, renewed, settings, stored,
+};
 use crate::stand_in::{StandIn, urls};
 use crate::support::{Cluster, Reply, StubReply, eventually_async, pick};
 use quorumlock::{Config, Guard};
@@ -78,9 +80,16 @@ async fn noscript_costs_one_round_trip_and_no_vote() {
     let config = Config::new(urls(&nodes)).ttl(TTL).auto_extend(false);
     let client = client(config.node_timeout(NODE_TIMEOUT));
     // The first script of each kind is spelled out anyway.
-    let warm = client.lock("other").acquire().await.expect("a free lock");
-    warm.extend().await.expect("an extension");
-    warm.release().await.expect("a release");
+    let warmed = || nodes.iter().all(|node| node.count("EVALSHA") >= 2);
+    for _ in 0..50 {
+        let warm = client.lock("other").acquire().await.expect("a free lock");
+        warm.extend().await.expect("an extension");
+        warm.release().await.expect("a release");
+        if eventually_async(20 * MS, warmed).await {
+            break;
+        }
+    }
+    assert!(warmed());
     let quiet = || nodes.iter().all(|node| !node.holds("other"));
     assert!(eventually_async(SLACK, quiet).await);
 
@@ -89,32 +98,30 @@ async fn noscript_costs_one_round_trip_and_no_vote() {
     guard.extend().await.expect("NOSCRIPT is no refusal");
     assert!(guard.is_held());
     assert!(guard.release().await.expect("a release").in_time());
+    // A quorum extended and released, each by the digest in vain and then by the text. What was
+    // overtaken by the release is not sent again.
+    let scripts = |node: &StandIn| (node.count("EVALSHA"), node.count("EVAL"));
+    let whole = || nodes.iter().filter(|node| scripts(node) == (2, 2)).count() >= 2;
+    assert!(eventually_async(SLACK, whole).await);
     let gone = || nodes.iter().all(|node| !node.holds("job"));
     assert!(eventually_async(SLACK, gone).await);
-    let mut whole = 0;
     for node in &nodes {
-        assert_eq!(node.count("EVALSHA"), 2);
-        // Where the release came first, the extension is not sent again.
-        assert!((1..=2).contains(&node.count("EVAL")));
-        whole += usize::from(node.count("EVAL") == 2);
+        let (digests, texts) = scripts(node);
+        assert!(digests <= 2 && texts <= 2, "{digests} and {texts}");
         assert_eq!(node.stub.connections(), 1);
     }
-    assert!(
-        whole >= 2,
-        "a quorum extended, of which {whole} by the text"
-    );
 }
 
 #[tokio::test]
 async fn noscript_under_a_held_lock_is_no_loss() {
     let nodes = StandIn::some(3);
-    let config = Config::new(urls(&nodes)).ttl(1500 * MS);
-    let client = client(config.node_timeout(300 * MS));
+    let client = client(brisk(urls(&nodes)));
     let guard = client.lock("job").acquire().await.expect("a free lock");
-    for _ in 0..4 {
-        tokio::time::sleep(500 * MS).await;
+    for _ in 0..3 {
         nodes.iter().for_each(|node| node.redis.forget_scripts());
-        assert!(guard.is_held(), "{:?}", guard.loss());
+        for _ in 0..2 {
+            assert!(renewed(&guard).await, "{:?}", guard.loss());
+        }
     }
     assert!(nodes[0].count("EVALSHA") > 0, "it was never extended");
     assert!(guard.release().await.expect("a release").in_time());
@@ -130,8 +137,10 @@ async fn a_warmed_client_sends_digests_not_texts() {
         guard.extend().await.expect("an extension");
         guard.release().await.expect("a release");
     }
-    let all_released = || nodes.iter().all(|node| node.count("EVALSHA") == 4);
-    assert!(eventually_async(SLACK, all_released).await);
+    // Two of each script by their digests, at a quorum at least.
+    let warmed = |node: &&StandIn| node.count("EVALSHA") == 4;
+    let released = || nodes.iter().filter(warmed).count() >= 2;
+    assert!(eventually_async(SLACK, released).await);
     // The marker, and the first of each of the two other scripts.
-    assert!(nodes.iter().all(|node| node.count("EVAL") == 3));
+    assert!(nodes.iter().all(|node| node.count("EVAL") <= 3));
 }

@@ -10,13 +10,16 @@ use std::time::{Duration, Instant};
 
 use quorumlock::{AcquireError, FaultKind};
 
-use crate::common::{NODE_TIMEOUT, SLACK, Said, client, count, said, settings};
+use crate::common::{SLACK, Said, client, count, said, settings};
 use crate::stand_in::{StandIn, urls};
 
 const INSIDE: &str = "TEST_INSIDE_NAMESPACES";
 
 /// Longer than a connection may take to be made, so that the last rounds know what is wrong.
 const WAIT: Duration = Duration::from_secs(4);
+
+/// Silence costs one of these a round.
+const NODE_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn namespaces(command: &str) -> Command {
     let mut unshare = Command::new("unshare");
@@ -73,7 +76,7 @@ fn mixed(names: usize, nodes: &[StandIn]) -> Vec<String> {
 
 async fn with_two_names() {
     let nodes = StandIn::some(3);
-    let client = client(settings(mixed(2, &nodes)));
+    let client = client(settings(mixed(2, &nodes)).node_timeout(NODE_TIMEOUT));
     let begin = Instant::now();
     for _ in 0..20 {
         let guard = client.lock("job").acquire().await.expect("three nodes");
@@ -84,7 +87,11 @@ async fn with_two_names() {
 
 async fn with_three_names() {
     let nodes = StandIn::some(2);
-    let client = client(settings(mixed(3, &nodes)).wait(WAIT));
+    let client = client(
+        settings(mixed(3, &nodes))
+            .node_timeout(NODE_TIMEOUT)
+            .wait(WAIT),
+    );
     let begin = Instant::now();
     let tried = client.lock("job").try_acquire().await;
     tried.expect_err("two nodes");

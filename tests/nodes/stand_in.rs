@@ -75,10 +75,10 @@ fn run(keys: &mut Keys, call: &ScriptCall) -> StubReply {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.expect("a clock after 1970").as_millis().to_string();
         StubReply::Array(vec![StubReply::Bulk(marker), StubReply::bulk(now)])
-    } else if call.body.starts_with("-- Deletes the lock's key") {
+    } else if call.body.contains("-- Deletes the lock's key") {
         let ours = keys.get(key).as_ref() == first;
         StubReply::Int(i64::from(ours && keys.remove(key)))
-    } else if call.body.starts_with("-- Extends a lease") {
+    } else if call.body.contains("-- Extends a lease") {
         let ttl = String::from_utf8_lossy(&call.args[1]).parse();
         let ttl = Duration::from_millis(ttl.expect("a TTL in milliseconds"));
         let what = match keys.get(key) {
@@ -97,7 +97,35 @@ fn run(keys: &mut Keys, call: &ScriptCall) -> StubReply {
         let now = now.expect("a clock after 1970");
         let time = [now.as_secs() as i64, i64::from(now.subsec_micros())];
         StubReply::Array([what, time[0], time[1]].map(StubReply::Int).into())
+    } else if call.body.starts_with("-- Sets the lock's key") {
+        grant(keys, call)
     } else {
         StubReply::error("ERR a script that no stand-in knows")
     }
+}
+
+/// `grant.lua`, with a counter that starts at one.
+fn grant(keys: &mut Keys, call: &ScriptCall) -> StubReply {
+    let (lock, counter) = (&call.keys[0], &call.keys[1]);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.expect("a clock after 1970");
+    let time = [now.as_secs() as i64, i64::from(now.subsec_micros())].map(StubReply::Int);
+    let mut said = match keys.get(lock) {
+        Some(owner) => {
+            let left = StubReply::Int(keys.pttl(lock));
+            vec![StubReply::Int(0), StubReply::Bulk(owner), left]
+        }
+        None => {
+            let ttl = String::from_utf8_lossy(&call.args[1]).parse();
+            let ttl = Duration::from_millis(ttl.expect("a TTL in milliseconds"));
+            keys.put(lock, &call.args[0], Some(ttl));
+            let before = keys.get(counter);
+            let before = before.and_then(|text| String::from_utf8_lossy(&text).parse().ok());
+            let next: i64 = before.unwrap_or(0) + 1;
+            keys.put(counter, next.to_string(), None);
+            vec![StubReply::Int(1), StubReply::Int(next)]
+        }
+    };
+    said.extend(time);
+    StubReply::Array(said)
 }

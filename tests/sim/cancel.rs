@@ -124,8 +124,10 @@ fn drop_after(steps: usize, trouble: Trouble, body: Body, span: &Span) -> bool {
     run(&world, ms(100));
     world.end_outside();
     world.heal();
-    if let Trouble::OneRefuses = trouble {
-        world.server(0).restart_with_data();
+    match trouble {
+        Trouble::OneRefuses => world.server(0).restart_with_data(),
+        Trouble::Slow => world.server(0).latency(ms(2), ms(2)),
+        _ => {}
     }
     // Longer than a connection is waited for, shorter than the TTL.
     run(&world, ms(3_500));

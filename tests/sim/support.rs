@@ -28,6 +28,12 @@ pub fn settings(world: &World, ttl: Duration) -> Config {
     world.cluster().config().ttl(ttl).max_ttl(ttl)
 }
 
+/// When a node that has restarted has a vote again: max_ttl and its drift in whole seconds, and
+/// one more.
+pub fn restart_delay(max_ttl: Duration) -> Duration {
+    Duration::from_secs(max_ttl.mul_f64(1.01).as_secs_f64().ceil() as u64 + 1)
+}
+
 /// A process with this TTL.
 pub fn process(world: &World, ttl: Duration) -> (ProcessId, Client) {
     world.client(settings(world, ttl)).unwrap()

@@ -5,13 +5,13 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use quorumlock::testing::world::{ProcessId, Task, World, is_held};
 use quorumlock::{Client, FaultKind, Guard, Held, RestartGuard};
 
-use crate::support::{JOB, ms, settings};
+use crate::support::{JOB, ms, restart_delay, settings};
 
 /// What a seed may draw.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub struct Plan {
 }
 
 /// How long the faults go on.
-const STORM: Duration = ms(5_000);
+const STORM: Duration = ms(3_000);
 
 /// One guard, as the invariants see it.
 struct Hold {
@@ -211,7 +211,8 @@ impl State {
         if hold.over.get().is_none() {
             hold.over.set(Some(now));
             let lost = pin!(hold.held.lost());
-            if let Poll::Pending = lost.poll(&mut Context::from_waker(Waker::noop())) {
+            let mut context = Context::from_waker(Waker::noop());
+            if lost.poll(&mut context).is_pending() {
                 return Err(format!("c{process}: over, and its signal is not ready"));
             }
         }
@@ -234,9 +235,8 @@ impl State {
     /// The healing phase: everybody is served in time, and nothing is left.
     fn calm(&self, workers: &[Task<()>]) -> Result<(), String> {
         // Nodes that restarted get their vote back; then the waiters take turns.
-        let restart_delay = self.ttl.mul_f64(1.01) + ms(1_001);
         let turns = self.ttl * 4 * workers.len() as u32;
-        let bound = restart_delay + turns + ms(2_000);
+        let bound = restart_delay(self.ttl) + turns + ms(2_000);
         let healed = self.world.elapsed();
         for worker in workers {
             let left = (healed + bound).saturating_sub(self.world.elapsed());

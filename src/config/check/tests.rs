@@ -42,6 +42,8 @@ fn the_defaults_are_those_of_the_table() {
     assert_eq!(settings.max_hold, None);
     assert_eq!(settings.guard_mode(), GuardMode::Auto);
     assert_eq!(settings.restart_delay, Duration::from_secs(62));
+    assert!(settings.fencing);
+    assert_eq!(settings.fence_retention, Duration::from_secs(86_400));
 }
 
 #[test]
@@ -64,6 +66,8 @@ fn what_is_given_arrives() {
         .max_hold(ms(9000))
         .restart_guard(RestartGuard::Strict)
         .restart_delay(ms(5400))
+        .fencing(false)
+        .fence_retention(ms(7000))
         .check()
         .unwrap();
     assert_eq!(settings.prefix, "é ");
@@ -79,6 +83,8 @@ fn what_is_given_arrives() {
     assert_eq!(settings.max_hold, Some(ms(9000)));
     assert_eq!(settings.guard_mode(), GuardMode::Strict);
     assert_eq!(settings.restart_delay, ms(5400));
+    assert!(!settings.fencing);
+    assert_eq!(settings.fence_retention, ms(7000));
     let host = "a".to_owned();
     assert_eq!(
         settings.nodes[0].endpoint,
@@ -115,6 +121,7 @@ fn zero_is_refused_where_it_means_nothing() {
         ("extend_every", config().extend_every(zero)),
         ("max_hold", config().max_hold(zero)),
         ("restart_delay", config().restart_delay(zero)),
+        ("fence_retention", config().fence_retention(zero)),
     ] {
         let error = refused(config);
         assert_eq!(error.setting(), name);

@@ -14,14 +14,21 @@ fn order(number: u8) -> Rc<Order> {
     })
 }
 
-const GRANT: Ask = Ask::Grant { ttl_millis: TTL };
+const GRANT: Ask = Ask::Grant {
+    ttl_millis: TTL,
+    fence: None,
+};
 const EXTEND: Ask = Ask::Extend {
     ttl_millis: TTL,
+    fence: None,
     restore: true,
 };
 
 fn release() -> Ask {
-    Ask::Release { until: at(TTL) }
+    Ask::Release {
+        until: at(TTL),
+        fence: None,
+    }
 }
 
 fn open() -> Lane {

@@ -1,7 +1,7 @@
 //! The data of one server, and the commands that the library sends.
 //!
 //! Each does to the data what the server does: SET NX PX as in the command, the rest as in the
-//! Lua scripts beside `node/script.rs`. Answers are the values that come over the wire, so that
+//! Lua scripts beside `node/script.rs`, with counters by `node/counter.rs`. Answers are the values that come over the wire, so that
 //! the real decoder reads them.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(crate) struct Stored {
 pub(crate) struct Store {
     keys: BTreeMap<Vec<u8>, Stored>,
     /// What the last write replaced, for a restart that lost it.
-    replaced: Option<(Vec<u8>, Option<Stored>)>,
+    replaced: Vec<(Vec<u8>, Option<Stored>)>,
 }
 
 impl Store {
@@ -46,23 +46,31 @@ impl Store {
     pub(crate) fn put(&mut self, key: &[u8], value: Vec<u8>, expires: Option<Millis>) {
         let stored = Stored { value, expires };
         let before = self.keys.insert(key.to_vec(), stored);
-        self.replaced = Some((key.to_vec(), before));
+        self.replaced = vec![(key.to_vec(), before)];
     }
 
     pub(crate) fn delete(&mut self, key: &[u8]) -> Option<Stored> {
         let before = self.keys.remove(key)?;
-        self.replaced = Some((key.to_vec(), Some(before.clone())));
+        self.replaced = vec![(key.to_vec(), Some(before.clone()))];
         Some(before)
     }
 
     pub(crate) fn clear(&mut self) {
         self.keys.clear();
-        self.replaced = None;
+        self.replaced.clear();
+    }
+
+    /// What `write` does is one write with what was done before: a script is lost as a whole.
+    pub(super) fn together(&mut self, write: impl FnOnce(&mut Self)) {
+        let mut before = std::mem::take(&mut self.replaced);
+        write(self);
+        before.append(&mut self.replaced);
+        self.replaced = before;
     }
 
     /// Takes the last write back: what a server that syncs once a second may have lost.
     pub(crate) fn undo(&mut self) {
-        if let Some((key, before)) = self.replaced.take() {
+        while let Some((key, before)) = self.replaced.pop() {
             match before {
                 Some(stored) => self.keys.insert(key, stored),
                 None => self.keys.remove(&key),

@@ -1,7 +1,10 @@
 use std::rc::Rc;
 
+use redis::Pipeline;
+
 use super::*;
 use crate::clock::Instant;
+use crate::node::Order;
 
 fn entry(work: Work) -> Entry {
     Entry {
@@ -15,9 +18,13 @@ fn entry(work: Work) -> Entry {
     }
 }
 
-const GRANT: Work = Work::Ask(Ask::Grant { ttl_millis: 1500 });
+const GRANT: Work = Work::Ask(Ask::Grant {
+    ttl_millis: 1500,
+    fence: None,
+});
 const RELEASE: Work = Work::Ask(Ask::Release {
     until: Instant::FAR,
+    fence: None,
 });
 
 fn error(text: &str) -> Value {
@@ -62,7 +69,7 @@ fn a_script_is_spelled_out_once_and_again_when_the_server_has_lost_it() {
 fn only_another_lock_means_held() {
     assert_eq!(
         answer(GRANT, vec![Value::Okay]),
-        Answer::Reply(Reply::Granted)
+        Answer::Reply(Reply::Granted { counter: None })
     );
     assert_eq!(answer(GRANT, vec![Value::Nil]), Answer::Inspect);
     let rival = text(&"02".repeat(20));
@@ -75,7 +82,7 @@ fn only_another_lock_means_held() {
         Answer::Reply(Reply::Failed(FaultKind::NotALock.into()))
     );
     let ours = answer(Work::Inspect, vec![text(&"01".repeat(20)), Value::Int(9)]);
-    assert_eq!(ours, Answer::Reply(Reply::Granted));
+    assert_eq!(ours, Answer::Reply(Reply::Granted { counter: None }));
 }
 
 /// Every error reply has a class, and is neither "held by somebody" nor "yours".
@@ -114,6 +121,10 @@ fn error_replies_have_classes_and_are_never_a_vote() {
         ),
         (
             "ERR The user executing the script can't run this command",
+            FaultKind::Permission,
+        ),
+        (
+            "ERR ACL failure in script: User u has no permissions to run the 'set' command",
             FaultKind::Permission,
         ),
     ];

@@ -1,5 +1,6 @@
 //! One process of a world: the engine of its client, run by the world instead of a thread.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
@@ -19,6 +20,8 @@ pub(super) struct Process {
     runners: Vec<Runner>,
     chance: chance::Chance,
     pub(super) frozen_until: Instant,
+    /// When it is due, where that was worked out and has not changed since.
+    known_due: Cell<Option<Option<Instant>>>,
 }
 
 impl Process {
@@ -28,6 +31,7 @@ impl Process {
             runners: Vec::new(),
             chance: chance::Chance::new(seed),
             frozen_until: Instant::from_nanos(0),
+            known_due: Cell::new(None),
         }
     }
 
@@ -48,7 +52,14 @@ impl Process {
             return false;
         }
         self.adopt();
-        let Some(index) = self.runners.iter().position(Runner::is_busy) else {
+        let due = self.due(now).is_some_and(|due| due <= now);
+        if !due && !self.runners.iter().any(Runner::is_busy) {
+            return false;
+        }
+        let late = |runner: &Runner| runner.next_timeout().is_some_and(|due| due <= now);
+        let busy = |runner: &Runner| runner.is_busy() || late(runner);
+        self.known_due.set(None);
+        let Some(index) = self.runners.iter().position(busy) else {
             return false;
         };
         self.runners[index].take();
@@ -62,6 +73,7 @@ impl Process {
         let newborn =
             std::mem::take(&mut *self.newborn.lock().unwrap_or_else(PoisonError::into_inner));
         for (setup, commands) in newborn {
+            self.known_due.set(None);
             let (tokens, chance) = (self.tokens(), self.jitter());
             self.runners
                 .push(Runner::new(setup, commands, tokens, chance));
@@ -89,6 +101,16 @@ impl Process {
         if self.frozen_until > now {
             return Some(self.frozen_until);
         }
-        self.runners.iter().filter_map(Runner::next_timeout).min()
+        if let Some(known) = self.known_due.get() {
+            return known;
+        }
+        let due = self.runners.iter().filter_map(Runner::next_timeout).min();
+        self.known_due.set(Some(due));
+        due
+    }
+
+    /// Something has happened that may change when it is due: at a server, or by a task.
+    pub(super) fn forget_due(&self) {
+        self.known_due.set(None);
     }
 }

@@ -67,6 +67,7 @@ pub struct Server {
 
 impl Server {
     fn now(&self) -> Instant {
+        self.world.touch();
         self.world.now()
     }
 
@@ -210,6 +211,7 @@ impl Link {
     }
 
     pub(super) fn set(&self, path: Path) {
+        self.world.touch();
         let now = self.world.now();
         self.server.lock().set_path(self.client(), path, now);
     }
@@ -250,6 +252,7 @@ impl Link {
     fn reset(&self, how: Reset) {
         self.world
             .note(|| format!("c{} ↔ n{} is reset: {how:?}", self.process, self.node));
+        self.world.touch();
         let now = self.world.now();
         self.server.lock().reset(self.client(), how, now);
     }
