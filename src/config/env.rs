@@ -11,16 +11,21 @@ use super::{Config, Node};
 const NODES_VARIABLE: &str = "QUORUMLOCK_NODES";
 
 /// Variables of the command, its children and the project's own scripts: no settings, no errors.
-const IGNORED: [&str; 5] = [
+const IGNORED: [&str; 6] = [
     "QUORUMLOCK_CONFIG",
     "QUORUMLOCK_RESOURCE",
     "QUORUMLOCK_FENCING_TOKEN",
     "QUORUMLOCK_SERVER",
+    "QUORUMLOCK_INSTALL",
     "QUORUMLOCK_FULL",
 ];
 
 /// The same, by how their names begin.
-const IGNORED_PREFIXES: [&str; 2] = ["QUORUMLOCK_CLUSTER", "QUORUMLOCK_DEMO"];
+const IGNORED_PREFIXES: [&str; 3] = [
+    "QUORUMLOCK_CLUSTER",
+    "QUORUMLOCK_DEMO",
+    "QUORUMLOCK_POSTGRES",
+];
 
 impl Config {
     /// The settings of the environment alone; see [`Config::with_env`].
@@ -44,8 +49,9 @@ impl Config {
     /// of all nodes with commas between them; a comma in a password is written `%2C`.
     ///
     /// Not read, and no errors: `QUORUMLOCK_CONFIG`, `QUORUMLOCK_RESOURCE`,
-    /// `QUORUMLOCK_FENCING_TOKEN`, `QUORUMLOCK_SERVER`, `QUORUMLOCK_FULL`, what begins with
-    /// `QUORUMLOCK_CLUSTER` or `QUORUMLOCK_DEMO`, and what a node names as its `password_env`.
+    /// `QUORUMLOCK_FENCING_TOKEN`, `QUORUMLOCK_SERVER`, `QUORUMLOCK_INSTALL`, `QUORUMLOCK_FULL`,
+    /// what begins with `QUORUMLOCK_CLUSTER`, `QUORUMLOCK_DEMO` or `QUORUMLOCK_POSTGRES`, and what
+    /// a node names as its `password_env`.
     ///
     /// # Errors
     /// A value that cannot be read, or any other variable that begins with `QUORUMLOCK_`.
