@@ -13,6 +13,8 @@ use crate::support::*;
 const TTL: Duration = Duration::from_secs(30);
 /// Of the links: 20 ms in each direction.
 const ROUND_TRIP: Duration = Duration::from_millis(40);
+/// When nothing is left of a dropped acquisition, at the latest: 2 p + 3 round trips.
+const GONE: Duration = Duration::from_millis(1120);
 /// How many acquisitions go on side by side.
 const SIDE_BY_SIDE: u32 = 20;
 
@@ -51,6 +53,7 @@ impl Scene {
         let names = (0..pick(200, 2000)).map(|run| format!("dropped-{run}"));
         let names: Vec<String> = names.collect();
         let mut dice = Dice::new();
+        let mut first_tries = 0;
         for names in names.chunks(SIDE_BY_SIDE as usize) {
             let mut tasks = JoinSet::new();
             for name in names {
@@ -60,17 +63,28 @@ impl Scene {
                 tasks.spawn(async move {
                     drop_one(lock, after).await;
                     sleep(5 * ROUND_TRIP).await;
-                    let first = rival.try_acquire().await;
-                    first.unwrap_or_else(|error| panic!("dropped after {after:?}: {error}"))
+                    if let Ok(guard) = rival.try_acquire().await {
+                        return (guard, true);
+                    }
+                    sleep(GONE - 5 * ROUND_TRIP).await;
+                    let second = rival.try_acquire().await;
+                    let second =
+                        second.unwrap_or_else(|error| panic!("dropped after {after:?}: {error}"));
+                    (second, false)
                 });
             }
-            while let Some(guard) = tasks.join_next().await {
-                let released = guard.expect("no panic").release().await;
-                assert!(released.expect("released").in_time());
+            while let Some(done) = tasks.join_next().await {
+                let (guard, prompt) = done.expect("no panic");
+                first_tries += usize::from(prompt);
+                assert!(guard.release().await.expect("released").in_time());
             }
             let probe = self.cluster.probe();
-            assert_eq!(lock_keys(&probe), [], "left behind");
+            let gone = eventually_async(SLACK, || lock_keys(&probe).is_empty()).await;
+            assert!(gone, "left behind: {:?}", lock_keys(&probe));
         }
+        // All of them, but for moments in which the machine stands still.
+        let tries = names.len();
+        assert!(first_tries * 4 >= tries * 3, "{first_tries} of {tries}");
     }
 }
 

@@ -104,9 +104,10 @@ impl Scene {
                 (early, _) = &mut waiting => panic!("served under the holder's eyes: {early:?}"),
                 () = tokio::time::sleep(pause) => {}
             }
+            let token = probe.holder_by_quorum(key(name)).unwrap_or_default();
             holder.kill();
             let killed = Instant::now();
-            let free = free_at(&probe, name);
+            let free = free_at(&probe, name, &token);
             let granted = copies(&probe, &key(name));
             let (guard, at) = waiting.await;
             let guard = guard.unwrap_or_else(|error| panic!("not served: {error}"));
@@ -122,12 +123,13 @@ impl Scene {
     }
 }
 
-/// When three of the five nodes have none of the present keys any more.
-fn free_at(probe: &ClusterProbe, name: &str) -> Instant {
+/// When three of the five nodes have no key with this token any more.
+fn free_at(probe: &ClusterProbe, name: &str, token: &[u8]) -> Instant {
     let now = Instant::now();
     let owners = probe.owners(key(name)).into_iter();
     let mut ends: Vec<Instant> = owners
         .map(|owner| {
+            let owner = owner.filter(|(value, _)| value == token);
             let left = owner.map_or(0, |(_, pttl)| u64::try_from(pttl).expect("an expiry"));
             now + Duration::from_millis(left)
         })
