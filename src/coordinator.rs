@@ -231,7 +231,7 @@ impl LeaseStore for Coordinator {
             owner,
             fence: FencingToken::NONE,
         };
-        self.begin_round(now, attempt, key, secret, ask, fence, timing);
+        self.begin_round(now, attempt, key, secret, (ask, fence), timing);
     }
 
     fn adopt(
@@ -247,7 +247,7 @@ impl LeaseStore for Coordinator {
             restore: false,
             fence: None,
         };
-        self.begin_round(now, attempt, key, secret, ask, None, timing);
+        self.begin_round(now, attempt, key, secret, (ask, None), timing);
     }
 
     fn forget(&mut self, lease: LeaseId) -> Option<Secret> {

@@ -18,8 +18,7 @@ impl Coordinator {
         attempt: AttemptId,
         key: &Arc<[u8]>,
         secret: Secret,
-        ask: Ask,
-        fence: Option<Fence>,
+        (ask, fence): (Ask, Option<Fence>),
         timing: &Timing,
     ) {
         let id = self.new_id();
