@@ -159,6 +159,10 @@ fn drop_after(steps: usize, trouble: Trouble, body: Body, span: &Span) -> bool {
 
 fn drop_at_every_step(body: Body, span: Span, least: usize) {
     for trouble in TROUBLES {
+        if matches!(trouble, Trouble::Contended) && !span.start.is_zero() {
+            // The contest is over by then.
+            continue;
+        }
         let mut steps = 0;
         while drop_after(steps, trouble, body, &span) {
             steps += 1;
