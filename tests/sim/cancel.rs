@@ -180,7 +180,7 @@ fn an_acquisition_dropped_at_any_step_leaves_nothing() {
 fn a_guard_dropped_at_any_step_leaves_nothing() {
     // An extension is sent after a third of the TTL: the steps around it. Those of the
     // acquisition before it are the same as in the other tests.
-    drop_at_every_step(holding, ms(1_995)..ms(2_080), 10);
+    drop_at_every_step(holding, ms(1_995)..ms(2_300), 10);
 }
 
 #[test]
