@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use quorumlock::{Client, RestartGuard};
+use quorumlock::{Client, Config, RestartGuard};
 
 use crate::common::{brisk, client, renewed};
 use crate::stand_in::{StandIn, urls};
@@ -25,8 +25,12 @@ fn refusing(commands: &[&str], reply: &StubReply) -> Vec<StandIn> {
         .collect()
 }
 
+fn config(nodes: &[StandIn]) -> Config {
+    brisk(urls(nodes)).restart_guard(RestartGuard::Auto)
+}
+
 fn client_of(nodes: &[StandIn]) -> Client {
-    client(brisk(urls(nodes)).restart_guard(RestartGuard::Auto))
+    client(config(nodes))
 }
 
 /// Acquires, extends by hand and by itself, and releases, twice.
