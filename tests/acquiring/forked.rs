@@ -49,11 +49,8 @@ fn eight_children_and_eight_threads_never_use_a_token_twice() {
     assert!(status.success(), "{said:#?}");
     assert!(looks > 10, "{looks} looks");
 
-    let sets = monitor
-        .of("set")
-        .into_iter()
-        .filter(|set| set.args.iter().any(|word| word == b"NX") && set.args.len() == 6);
-    let tokens: Vec<Vec<u8>> = sets.map(|set| set.args[2].clone()).collect();
+    let grants = monitor.of("set").into_iter().filter(is_grant);
+    let tokens: Vec<Vec<u8>> = grants.map(|set| set.args[2].clone()).collect();
     let distinct: HashSet<&Vec<u8>> = tokens.iter().collect();
     assert_eq!(distinct.len(), tokens.len(), "a token was used twice");
     // A grant that waits for one node while the others have decided is taken back unsent.

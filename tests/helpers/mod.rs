@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use quorumlock::{Client, Config, Guard};
 
-use crate::support::{Cluster, ClusterProbe, send_signal, spawn_tied};
+use crate::support::{Cluster, ClusterProbe, Seen, send_signal, spawn_tied};
 
 pub const MS: Duration = Duration::from_millis(1);
 
@@ -67,6 +67,12 @@ pub fn key(name: &str) -> String {
 /// Whether a key is meant to outlive every lock: the marker, and the fencing counters.
 pub fn stays(key: &[u8]) -> bool {
     key == b"quorumlock:since" || key.ends_with(b"}:fence")
+}
+
+/// Whether this is the SET of a grant, by itself or in a script: only a grant must find nothing.
+pub fn is_grant(seen: &Seen) -> bool {
+    let absent = seen.args.iter().any(|arg| arg.eq_ignore_ascii_case(b"nx"));
+    seen.name() == "SET" && absent && !stays(&seen.args[1])
 }
 
 /// The lock keys on all nodes that answer.

@@ -11,6 +11,7 @@ mod support;
 
 mod blocked;
 mod closing;
+mod curt;
 mod dark;
 mod growth;
 mod limits;

@@ -104,7 +104,9 @@ fn kinds(seen: &[Seen]) -> HashMap<Vec<u8>, Kind> {
     for command in seen {
         if command.from != "lua" {
             running = token(command).map(|_| program(command));
-        } else if let Some(program) = &running {
+        } else if let Some(program) = &running
+            && command.args.get(1).is_some_and(|name| !stays(name))
+        {
             let kind = match command.name().as_str() {
                 "DEL" => Kind::Release,
                 "PEXPIRE" => Kind::Extension,
