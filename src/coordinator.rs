@@ -77,6 +77,15 @@ pub(crate) struct Counters {
     pub(crate) max_ttl: Duration,
 }
 
+impl Counters {
+    /// By how much a counter may be ahead of another and still be believed: `max_ttl`, of which
+    /// a second is 2^20.
+    fn reach(self) -> u64 {
+        let reach = (self.max_ttl.as_millis() << 20) / 1000;
+        u64::try_from(reach).unwrap_or(u64::MAX)
+    }
+}
+
 impl Coordinator {
     pub(crate) fn new(
         nodes: Vec<Box<dyn Node>>,
@@ -198,9 +207,7 @@ impl Coordinator {
     fn forget_keys(&mut self, node: usize) {
         for held in self.held.values_mut() {
             held.acknowledged.remove(node);
-            if let Some(fence) = &mut held.fence {
-                fence.forget(node);
-            }
+            held.spread.forget(node);
         }
     }
 

@@ -1,10 +1,7 @@
 //! The guard: proof of holding, as long as it says so.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -15,6 +12,10 @@ use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
 use crate::keeper::Cell;
 use crate::quorum::FencingToken;
 use crate::ticket::LeaseTicket;
+
+mod lost;
+
+pub use lost::Lost;
 
 /// A held lock.
 ///
@@ -292,52 +293,5 @@ impl fmt::Debug for Held {
             .field("resource", &format_args!("{}", Printable(&self.resource)))
             .field("remaining", &self.remaining())
             .finish_non_exhaustive()
-    }
-}
-
-/// The future of [`Guard::lost`].
-#[must_use = "a future does nothing unless it is polled"]
-pub struct Lost {
-    cell: Arc<Cell>,
-    waker: Option<Waker>,
-}
-
-impl Lost {
-    fn new(cell: Arc<Cell>) -> Self {
-        Lost { cell, waker: None }
-    }
-}
-
-impl Future for Lost {
-    type Output = Loss;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Loss> {
-        let waker = context.waker();
-        if let Some(old) = self.waker.take_if(|old| !old.will_wake(waker)) {
-            self.cell.forget(&old);
-        }
-        let poll = self.cell.poll_loss(waker);
-        self.waker.get_or_insert_with(|| waker.clone());
-        poll
-    }
-}
-
-impl Clone for Lost {
-    fn clone(&self) -> Self {
-        Lost::new(Arc::clone(&self.cell))
-    }
-}
-
-impl Drop for Lost {
-    fn drop(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            self.cell.forget(&waker);
-        }
-    }
-}
-
-impl fmt::Debug for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lost").finish_non_exhaustive()
     }
 }

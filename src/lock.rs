@@ -125,7 +125,8 @@ impl Lock {
     /// node, also where the answer was still under way.
     ///
     /// # Round trips
-    /// One when the lock is free: all nodes are asked at once, and the quorum-th grant decides.
+    /// One when the lock is free: all nodes are asked at once, and the quorum-th grant decides. A
+    /// second one when the fencing counters of a quorum do not agree, which brings them together.
     ///
     /// # Guarantee
     /// Nobody else holds the lock until [`Guard::remaining`] is over, on the boot-time clock, as
@@ -148,7 +149,8 @@ impl Lock {
     /// As for [`Lock::acquire`].
     ///
     /// # Round trips
-    /// One; two when somebody else holds the lock, to learn for how long.
+    /// As for [`Lock::acquire`]; under `fencing = false` two when somebody else holds the lock, to
+    /// learn for how long.
     pub async fn try_acquire(&self) -> Result<Guard, AcquireError> {
         self.claim(Wait::For(Duration::ZERO), None).await
     }

@@ -131,6 +131,7 @@ impl Coordinator {
         if !waiting.is_empty() {
             self.asks.insert(id, Pending::Granted { lease, waiting });
         }
+        let spread = self.spread(attempt.fence.as_ref(), token);
         self.held.insert(
             lease,
             Held {
@@ -138,7 +139,7 @@ impl Coordinator {
                 acknowledged: attempt.round.granted(),
                 order: attempt.order,
                 token,
-                fence: attempt.fence.or_else(|| self.adopted_fence(token)),
+                spread,
             },
         );
         self.outcomes.push_back(Outcome::Acquired {
@@ -167,14 +168,11 @@ impl Coordinator {
         if let Reply::Granted { .. } | Reply::Renewed = reply {
             held.acknowledged.insert(node);
         }
-        if let (
-            Reply::Granted {
-                counter: Some(counter),
-            },
-            Some(fence),
-        ) = (reply, &mut held.fence)
+        if let Reply::Granted {
+            counter: Some(counter),
+        } = reply
         {
-            fence.granted(node, *counter);
+            held.spread.stores(node, *counter);
         }
     }
 
@@ -188,8 +186,8 @@ impl Coordinator {
         }
         let until = attempt.timing.gone(now);
         let order = Rc::clone(&attempt.order);
-        let fence = attempt.fence.as_ref();
-        self.send_releases(order, attempt.round.owed(), (until, fence), None, now);
+        let spread = self.spread(attempt.fence.as_ref(), FencingToken::NONE);
+        self.send_releases(order, attempt.round.owed(), (until, spread), None, now);
     }
 
     /// Every node's part, for the error.

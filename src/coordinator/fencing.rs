@@ -1,12 +1,13 @@
 //! The token of a round, and what the nodes' counters are told (P9).
 
 use smallvec::SmallVec;
+use tracing::debug;
 
 use super::pending::Raising;
 use super::{Coordinator, Pending, SeenVote};
 use crate::clock::Instant;
 use crate::node::{Ask, AskId, Fault, FaultKind, Fencing, Reply};
-use crate::quorum::{Agreement, Fence, FencingToken, NodeSet, Shortfall};
+use crate::quorum::{Agreement, Fence, FencingToken, NodeSet, Shortfall, Spread};
 
 impl Coordinator {
     /// What a node is told of a counter of which `hint` is known; `None` without fencing.
@@ -22,14 +23,18 @@ impl Coordinator {
 
     /// What each node is told along with an extension or a release: nothing where the counter is
     /// known to be as high as any.
-    pub(super) fn hints(&self, fence: Option<&Fence>) -> SmallVec<[Option<Fencing>; 5]> {
-        let hint = |node| self.fencing(fence?.hint(node)?);
+    pub(super) fn hints(&self, spread: Spread) -> SmallVec<[Option<Fencing>; 5]> {
+        let hint = |node| self.fencing(spread.hint(node)?);
         (0..self.nodes.len()).map(hint).collect()
     }
 
-    /// An adopted lease knows its token, and nothing else of the counters.
-    pub(super) fn adopted_fence(&self, token: FencingToken) -> Option<Fence> {
-        self.counters.map(|_| Fence::knowing(self.quorum, token))
+    /// What the nodes' counters should be after a round. A lease that was adopted knows its token,
+    /// and nothing else of them.
+    pub(super) fn spread(&self, fence: Option<&Fence>, token: FencingToken) -> Spread {
+        match (fence, self.counters) {
+            (Some(fence), Some(counters)) => fence.spread(token, counters.reach()),
+            _ => Spread::of(token.into(), token.into()),
+        }
     }
 
     /// A quorum of counted nodes has granted: is there a token that a quorum stores?
@@ -65,6 +70,7 @@ impl Coordinator {
         let Some(Pending::Round(attempt)) = self.asks.get_mut(&of) else {
             return;
         };
+        debug!(?nodes, to, "fencing counters differ: raising the lowest");
         let mut waiting = NodeSet::EMPTY;
         for node in nodes.iter() {
             let ask = Ask::Raise { to, fence };
@@ -99,10 +105,8 @@ impl Coordinator {
                 }
             }
             self.judge(of, now);
-        } else if let (Reply::Raised(true), Some(held)) = (reply, self.held.get_mut(&of))
-            && let Some(fence) = &mut held.fence
-        {
-            fence.took(node, to);
+        } else if let (Reply::Raised(true), Some(held)) = (reply, self.held.get_mut(&of)) {
+            held.spread.stores(node, to);
         }
     }
 }

@@ -8,7 +8,7 @@ use tracing::warn;
 use super::{Coordinator, Extending, LeaseId, Outcome, Pending, Releasing};
 use crate::clock::Instant;
 use crate::node::{Ask, AskId, NOBODY, Order, Reply};
-use crate::quorum::{Extension, Fence, NodeSet, Outcome as Extended, Renewal, Skip, Timing};
+use crate::quorum::{Extension, NodeSet, Outcome as Extended, Renewal, Skip, Spread, Timing};
 
 impl Coordinator {
     pub(super) fn begin_extension(
@@ -24,8 +24,8 @@ impl Coordinator {
         };
         let order = Rc::clone(&held.order);
         let known = held.acknowledged;
-        let hints = self.hints(held.fence.as_ref());
-        let hint = held.fence.as_ref().map_or(0, Fence::largest);
+        let hints = self.hints(held.spread);
+        let hint = held.spread.value();
         let mut extension = Extension::begin(now, self.quorum, *timing);
         for node in self.quorum.all().iter() {
             // Where the node acknowledged the key in its present life, its absence means that
@@ -74,9 +74,7 @@ impl Coordinator {
             match renewal {
                 Renewal::Renewed => {
                     held.acknowledged.insert(node);
-                    if let Some(fence) = &mut held.fence {
-                        fence.took(node, extending.hint);
-                    }
+                    held.spread.stores(node, extending.hint);
                 }
                 Renewal::Taken | Renewal::Deleted => held.acknowledged.remove(node),
                 Renewal::Failed => {}
@@ -159,7 +157,7 @@ impl Coordinator {
         let all = self.quorum.all();
         let to = held.touched.or(all.minus(self.down));
         let until = timing.gone(now);
-        let terms = (until, held.fence.as_ref());
+        let terms = (until, held.spread);
         let id = self.send_releases(held.order, to, terms, Some(lease), now);
         self.timers.set(now.after(timing.node_timeout()), id);
     }
@@ -169,12 +167,12 @@ impl Coordinator {
         &mut self,
         order: Rc<Order>,
         to: NodeSet,
-        (until, fence): (Instant, Option<&Fence>),
+        (until, spread): (Instant, Spread),
         lease: Option<LeaseId>,
         now: Instant,
     ) -> AskId {
         let id = self.new_id();
-        let hints = self.hints(fence);
+        let hints = self.hints(spread);
         let mut taken = NodeSet::EMPTY;
         for node in to.iter() {
             let fence = hints[node];

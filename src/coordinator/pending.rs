@@ -6,7 +6,7 @@ use super::{AttemptId, LeaseId};
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::node::{AskId, Order};
-use crate::quorum::{Extension, Fence, FencingToken, NodeSet, Round, Timing};
+use crate::quorum::{Extension, Fence, FencingToken, NodeSet, Round, Spread, Timing};
 
 /// What an answer belongs to.
 pub(super) enum Pending {
@@ -74,6 +74,6 @@ pub(super) struct Held {
     /// The nodes that acknowledged the key in their present life.
     pub(super) acknowledged: NodeSet,
     pub(super) token: FencingToken,
-    /// What is known of the nodes' counters.
-    pub(super) fence: Option<Fence>,
+    /// What the nodes' counters should be.
+    pub(super) spread: Spread,
 }

@@ -18,18 +18,18 @@ pub(crate) const LARGEST: u64 = 1 << 53;
 pub(crate) struct Now {
     /// A grant's counter is never below this.
     pub(crate) floor: u64,
-    /// A counter that somebody wants raised beyond this is not believed.
+    /// A counter that somebody wants raised beyond this is not believed. Unlike the floor it goes
+    /// by the exact time: a node that has not seen the present second begin must take its numbers.
     pub(crate) limit: u64,
 }
 
 impl Now {
-    /// At `seconds`, rounded down, of the node's TIME.
-    pub(crate) fn at(seconds: u64, max_ttl: Duration) -> Self {
-        let floor = seconds.saturating_mul(SECOND);
-        let ahead = max_ttl.as_millis() * u128::from(SECOND) / 1000;
+    /// At `time` of the node's clock, since 1970.
+    pub(crate) fn at(time: Duration, max_ttl: Duration) -> Self {
+        let limit = time.saturating_add(max_ttl).as_micros() * u128::from(SECOND) / 1_000_000;
         Now {
-            floor,
-            limit: floor.saturating_add(u64::try_from(ahead).unwrap_or(u64::MAX)),
+            floor: time.as_secs().saturating_mul(SECOND),
+            limit: u64::try_from(limit).unwrap_or(u64::MAX),
         }
     }
 
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_first_grant_starts_at_the_clock_and_the_next_ones_count_on() {
-        let now = Now::at(1_000, MINUTE);
+        let now = Now::at(Duration::from_secs(1_000), MINUTE);
         assert_eq!(now.granted(None, 0, 1), Some(1_000 * SECOND));
         assert_eq!(
             now.granted(Some(1_000 * SECOND), 0, 1),
@@ -75,25 +75,29 @@ mod tests {
 
     #[test]
     fn a_block_ends_with_the_reply_and_begins_above_the_last_one() {
-        let now = Now::at(0, MINUTE);
+        let now = Now::at(Duration::ZERO, MINUTE);
         assert_eq!(now.granted(Some(10), 0, 8), Some(18));
         assert_eq!(now.granted(Some(10), 20, 8), Some(28));
     }
 
     #[test]
     fn hints_and_raises_beyond_the_clock_and_max_ttl_are_not_believed() {
-        let now = Now::at(1_000, MINUTE);
+        let now = Now::at(Duration::from_secs(1_000), MINUTE);
         let limit = 1_060 * SECOND;
         assert_eq!(now.granted(None, limit, 1), Some(limit + 1));
         assert_eq!(now.granted(None, limit + 1, 1), Some(1_000 * SECOND));
         assert_eq!(now.raised(Some(7), limit), Some(limit));
         assert_eq!(now.raised(Some(7), limit + 1), None);
         assert_eq!(now.raised(Some(limit), 7), Some(limit), "never back");
+        let (late, short) = (Duration::from_micros(999_999_000), Duration::from_millis(1));
+        let next = 1_000 * SECOND;
+        assert_eq!(Now::at(late, short).raised(None, next), Some(next));
+        assert_eq!(Now::at(late, short).raised(None, next + 1), None);
     }
 
     #[test]
     fn it_ends_where_lua_cannot_count_on() {
-        let now = Now::at(0, MINUTE);
+        let now = Now::at(Duration::ZERO, MINUTE);
         assert_eq!(now.granted(Some(LARGEST - 1), 0, 1), Some(LARGEST));
         assert_eq!(now.granted(Some(LARGEST), 0, 1), None);
         assert_eq!(now.granted(Some(u64::MAX), 0, 1), None);

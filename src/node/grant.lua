@@ -34,7 +34,7 @@ if not call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
 end
 if ARGV[3] ~= '0' then
   local hint = tonumber(ARGV[3])
-  if hint > counter and hint <= floor + ARGV[5] * 1048.576 then
+  if hint > counter and hint <= floor + time[2] * 1.048576 + ARGV[5] * 1048.576 then
     counter = hint
   end
 end

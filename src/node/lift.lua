@@ -5,9 +5,11 @@
 -- is; `false` for a `to` beyond the clock and max_ttl, which is refused rather than cut. A counter
 -- that is no number is an error.
 local function lift(key, to, retention, max_ttl)
-  local floor = redis.call('TIME')[1] * 1048576
+  local time = redis.call('TIME')
+  local floor = time[1] * 1048576
   to = tonumber(to)
-  if to > floor + max_ttl * 1048.576 then
+  -- By the exact time: a node that has not seen the present second begin must take its numbers.
+  if to > floor + time[2] * 1.048576 + max_ttl * 1048.576 then
     return false
   end
   local counter = tonumber(redis.call('GET', key) or 0)

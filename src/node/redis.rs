@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::connect::{Stage, Target, Wire, connect, redis_fault};
 use super::lane::{Admission, Lane, Link};
 use super::wire;
-use super::{Ask, AskId, Event, Fault, Inbox, Life, NOBODY, Node, Order, Reply};
+use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
 use crate::clock::{Clock, Instant};
 
 mod session;
@@ -162,11 +162,18 @@ async fn supervise(shared: Rc<Shared>) {
     loop {
         match open(&shared).await {
             Ok((wire, life)) => {
-                failures = 0;
+                let opened = shared.clock.now();
                 let fault = serve(&shared, wire, life).await;
                 // The next connection is tried at once, and requests wait for it; only when that
                 // fails, too, is the node down.
                 shared.broken(Link::Opening, &fault);
+                if shared.clock.now().since(opened) >= SETTLED {
+                    failures = 0;
+                } else {
+                    // A server that ends each connection at once is not besieged.
+                    sleep(pause(failures, getrandom::u32().unwrap_or(0))).await;
+                    failures += 1;
+                }
             }
             Err(fault) => {
                 let news = !matches!(shared.lane.borrow().link(), Link::Down(_));
@@ -182,6 +189,9 @@ async fn supervise(shared: Rc<Shared>) {
         }
     }
 }
+
+/// A connection that lasted so long was a good one: the next needs no pause before it.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// 25 ms at first, doubling to half a second; half of it is left to chance.
 fn pause(failures: u32, chance: u32) -> Duration {
@@ -205,8 +215,13 @@ async fn open(shared: &Shared) -> Result<(Wire, Life), Fault> {
         let mut exchange = std::pin::pin!(exchange);
         let values = tokio::select! {
             values = &mut exchange => values,
-            // What was said before the connection ended is here by now, and may say why.
-            () = &mut wire.driver => exchange.await,
+            // What was said before the connection ended is here by now, and may say why. With a
+            // good answer there is a connection all the same that cannot be used, and a driver
+            // that must not be polled again.
+            () = &mut wire.driver => match exchange.await {
+                Ok(_) => return Err(Fault::from(FaultKind::ConnectionLost)),
+                failed => failed,
+            },
         };
         let (info, marker) = values.map_err(|error| redis_fault(&error))?;
         Ok((wire, wire::introduced(&[info, marker])?))

@@ -26,8 +26,10 @@ use smallvec::SmallVec;
 
 use super::nodes::{NodeSet, Quorum};
 
+mod spread;
 mod token;
 
+pub(crate) use spread::Spread;
 pub use token::FencingToken;
 
 /// What is known of one node's counter, as of a time when the key there was ours.
@@ -65,7 +67,6 @@ pub(crate) struct Fence {
     deaf: NodeSet,
     /// What raises are sent for; zero before the first.
     target: u64,
-    largest: u64,
 }
 
 impl Fence {
@@ -76,20 +77,11 @@ impl Fence {
             gone: NodeSet::EMPTY,
             deaf: NodeSet::EMPTY,
             target: 0,
-            largest: 0,
         }
-    }
-
-    /// Of a lease that came with its token, and nothing else that is known.
-    pub(crate) fn knowing(quorum: Quorum, token: FencingToken) -> Self {
-        let mut fence = Fence::new(quorum);
-        fence.largest = token.into();
-        fence
     }
 
     /// `node` has granted, and its counter is now `counter`. Its first grant stands.
     pub(crate) fn granted(&mut self, node: usize, counter: u64) {
-        self.largest = self.largest.max(counter);
         if let Some(slot @ None) = self.known.get_mut(node) {
             *slot = Some(Known {
                 reply: counter,
@@ -114,9 +106,23 @@ impl Fence {
         self.deaf.insert(node);
     }
 
-    /// The largest counter seen: what other nodes are told as a hint.
-    pub(crate) fn largest(&self) -> u64 {
-        self.largest
+    /// What the nodes should be told afterwards: the largest counter seen, but none that is more
+    /// than `reach` above the token, or above the lowest reply where there is no token. A node
+    /// would not believe it, and one clock that is far ahead must not keep the others apart.
+    pub(crate) fn spread(&self, token: FencingToken, reach: u64) -> Spread {
+        let known = || self.known.iter().flatten();
+        let lowest = known().map(|known| known.reply).min().unwrap_or(0);
+        let base = match token.is_none() {
+            true => lowest,
+            false => token.into(),
+        };
+        let mut spread = Spread::of(token.into(), base.saturating_add(reach));
+        for (node, known) in self.known.iter().enumerate() {
+            if let Some(known) = known {
+                spread.stores(node, known.stored);
+            }
+        }
+        spread
     }
 
     /// The nodes that were asked for a raise and have not answered.
@@ -200,36 +206,6 @@ impl Fence {
             }
         }
         set
-    }
-}
-
-/// What is left of a round's counters once its lease stands: which nodes need a hint.
-impl Fence {
-    /// What `node` must be told, so that its counter is no lower than the others': `None` where
-    /// it is known to be as high.
-    pub(crate) fn hint(&self, node: usize) -> Option<u64> {
-        let stored = self.known.get(node).copied().flatten();
-        let high = stored.is_some_and(|known| known.stored >= self.largest);
-        (!high && self.largest > 0).then_some(self.largest)
-    }
-
-    /// `node` has taken the hint `value`, with the key being ours there.
-    pub(crate) fn took(&mut self, node: usize, value: u64) {
-        if let Some(slot) = self.known.get_mut(node) {
-            let known = slot.get_or_insert(Known {
-                reply: value,
-                stored: value,
-                asked: value,
-            });
-            known.stored = known.stored.max(value);
-        }
-    }
-
-    /// The node has lost its data, or may have.
-    pub(crate) fn forget(&mut self, node: usize) {
-        if let Some(slot) = self.known.get_mut(node) {
-            *slot = None;
-        }
     }
 }
 

@@ -83,7 +83,8 @@ async fn without_auto_extension_no_extension_is_sent_and_the_key_ends_with_its_t
         let seen = monitor.seen();
         let renews = |seen: &Seen| {
             let name = seen.name();
-            name.contains("EXPIRE") || (name == "SET" && seen.from == "lua" && is_lock(seen))
+            let grants = seen.args.iter().any(|word| word == b"NX");
+            name.contains("EXPIRE") || (name == "SET" && !grants && is_lock(seen))
         };
         assert!(
             seen.iter()

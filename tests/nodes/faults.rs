@@ -127,6 +127,8 @@ fn client_among(fault: &Fault, good: &[StandIn]) -> Client {
     let config = Config::new(urls)
         .ttl(20_000 * MS)
         .node_timeout(fault.node_timeout)
+        // So that SET and GET can be answered amiss.
+        .fencing(false)
         .wait(fault.wait * MS);
     client(config)
 }

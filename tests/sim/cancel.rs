@@ -159,6 +159,10 @@ fn drop_after(steps: usize, trouble: Trouble, body: Body, span: &Span) -> bool {
 
 fn drop_at_every_step(body: Body, span: Span, least: usize) {
     for trouble in TROUBLES {
+        if matches!(trouble, Trouble::Contended) && !span.start.is_zero() {
+            // The contest is over by then.
+            continue;
+        }
         let mut steps = 0;
         while drop_after(steps, trouble, body, &span) {
             steps += 1;
@@ -176,7 +180,7 @@ fn an_acquisition_dropped_at_any_step_leaves_nothing() {
 fn a_guard_dropped_at_any_step_leaves_nothing() {
     // An extension is sent after a third of the TTL: the steps around it. Those of the
     // acquisition before it are the same as in the other tests.
-    drop_at_every_step(holding, ms(1_995)..ms(2_080), 10);
+    drop_at_every_step(holding, ms(1_995)..ms(2_300), 10);
 }
 
 #[test]

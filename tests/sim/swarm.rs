@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use quorumlock::testing::world::{ProcessId, Task, World, is_held};
-use quorumlock::{Client, FaultKind, Guard, Held, RestartGuard};
+use quorumlock::{Client, FaultKind, FencingToken, Guard, Held, RestartGuard};
 
 use crate::support::{JOB, ms, restart_delay, settings};
 
@@ -19,6 +19,13 @@ pub struct Plan {
     pub guard: Option<RestartGuard>,
     /// Clocks of servers are set forward by more than the allowance.
     pub stepped_clocks: bool,
+}
+
+impl Plan {
+    /// Whether all that the tokens stand on is there.
+    fn is_sound(&self) -> bool {
+        self.guard.is_none() && !self.stepped_clocks
+    }
 }
 
 /// How long the faults go on.
@@ -41,6 +48,9 @@ struct State {
     holds: RefCell<Vec<Hold>>,
     storm: Cell<bool>,
     granted: Cell<u64>,
+    /// The last guard's.
+    token: Cell<FencingToken>,
+    disorder: Cell<Option<String>>,
 }
 
 /// What a seed did.
@@ -70,6 +80,8 @@ fn drive(world: &World, plan: Plan) -> Result<Tally, String> {
         holds: RefCell::default(),
         storm: Cell::new(true),
         granted: Cell::new(0),
+        token: Cell::new(FencingToken::NONE),
+        disorder: Cell::default(),
     });
     let guard = plan.guard.unwrap_or(match world.chance(2) {
         0 => RestartGuard::Auto,
@@ -84,7 +96,9 @@ fn drive(world: &World, plan: Plan) -> Result<Tally, String> {
     });
     let mut workers = Vec::new();
     for _ in 0..2 + world.chance(2) {
+        // Counters that clocks have set far apart find no token, and nobody is served.
         let config = settings(world, ttl).restart_guard(guard);
+        let config = config.fencing(!plan.stepped_clocks);
         let (process, client) = world.client(config).map_err(|error| error.to_string())?;
         for _ in 0..1 + world.chance(2) {
             let work = Rc::clone(&state).work(process, client.clone());
@@ -145,6 +159,12 @@ impl State {
         let world = &self.world;
         self.granted.set(self.granted.get() + 1);
         world.note(|| format!("c{process} holds for {:?}", guard.remaining()));
+        let token = guard.fencing_token();
+        let before = self.token.replace(token);
+        if self.plan.is_sound() && token <= before {
+            let what = format!("c{process}: token {token} after {before}");
+            self.disorder.set(Some(what));
+        }
         let heard = Rc::new(Cell::new(false));
         let (lost, flag) = (guard.lost(), Rc::clone(&heard));
         let noting = world.clone();
@@ -185,6 +205,9 @@ impl State {
 
     /// What must hold after every step.
     fn check(&self) -> Result<(), String> {
+        if let Some(what) = self.disorder.take() {
+            return Err(what);
+        }
         let now = self.world.elapsed();
         let mut holds = self.holds.borrow_mut();
         let mut holder = None;

@@ -214,3 +214,28 @@ fn a_burst_waits_here_and_not_inside_the_server() {
     assert!(lane.is_waiting());
     assert_eq!(lane.next_batch(at(1)).len(), 1);
 }
+
+/// A raise after the release would touch the counter of the next owner's key; the script refuses
+/// it there, and it is not even sent.
+#[test]
+fn a_raise_is_not_sent_again_behind_a_release() {
+    let mut lane = open();
+    let order = order(1);
+    let raise = Ask::Raise {
+        to: 9,
+        fence: super::super::Fencing {
+            hint: 0,
+            retention_millis: 1,
+            max_ttl_millis: 1,
+        },
+    };
+    assert_eq!(lane.admit(1, &order, raise, at(0)), Ok(Admission::Queued));
+    lane.next_batch(at(0));
+    assert_eq!(
+        lane.admit(2, &order, release(), at(1)),
+        Ok(Admission::Queued)
+    );
+    let entry = lane.answered().unwrap();
+    let work = entry.work;
+    assert!(!lane.again(entry, work, true));
+}

@@ -109,9 +109,10 @@ struct Counting {
 impl Counting {
     fn new(fence: Fencing, time: (i64, i64)) -> Self {
         let seconds = u64::try_from(time.0).unwrap_or(0);
+        let micros = Duration::from_micros(u64::try_from(time.1).unwrap_or(0));
         let max_ttl = Duration::from_millis(fence.max_ttl_millis);
         Counting {
-            now: Now::at(seconds, max_ttl),
+            now: Now::at(Duration::from_secs(seconds) + micros, max_ttl),
             seconds,
             retention: Duration::from_millis(fence.retention_millis),
             max_ttl,

@@ -4,7 +4,7 @@ use redis::Pipeline;
 
 use super::*;
 use crate::clock::Instant;
-use crate::node::Order;
+use crate::node::{Fencing, Order};
 
 fn entry(work: Work) -> Entry {
     Entry {
@@ -47,6 +47,110 @@ fn a_grant_is_one_set_with_nx_and_px() {
     let words: Vec<_> = sent.split("\r\n").skip(2).step_by(2).collect();
     let token = "01".repeat(20);
     assert_eq!(words, ["SET", "k", &token, "NX", "PX", "1500"]);
+}
+
+const FENCING: Fencing = Fencing {
+    hint: 7,
+    retention_millis: 800,
+    max_ttl_millis: 90,
+};
+
+const FENCED: Work = Work::Ask(Ask::Grant {
+    ttl_millis: 1500,
+    fence: Some(FENCING),
+});
+
+const RAISE: Work = Work::Ask(Ask::Raise {
+    to: 9,
+    fence: FENCING,
+});
+
+/// What goes out for `work` but for the script itself.
+fn sent(work: Work) -> Vec<String> {
+    let mut pipeline = Pipeline::new();
+    let mut spelled = Spelled::default();
+    encode(&entry(work), &mut spelled, &mut pipeline);
+    let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+    let words = sent.split("\r\n$").skip(1).filter(|word| word.len() < 100);
+    let text = |word: &str| word.split_once("\r\n").unwrap().1.trim_end().to_owned();
+    words.map(text).collect()
+}
+
+/// DESIGN.md has the same lists.
+#[test]
+fn scripts_get_keys_as_keys_and_what_they_need_of_the_counter() {
+    let owner = &"01".repeat(20);
+    let fenced = [
+        "EVAL", "2", "k", "k:fence", owner, "1500", "7", "800", "90", "1",
+    ];
+    assert_eq!(sent(FENCED), fenced);
+    let raise = ["EVAL", "2", "k", "k:fence", owner, "9", "800", "90"];
+    assert_eq!(sent(RAISE), raise);
+    assert_eq!(sent(RELEASE), ["EVAL", "1", "k", owner]);
+    let release = Work::Ask(Ask::Release {
+        until: Instant::FAR,
+        fence: Some(FENCING),
+    });
+    let hinted = ["EVAL", "2", "k", "k:fence", owner, "7", "800", "90"];
+    assert_eq!(sent(release), hinted);
+    let extend = |fence| {
+        Work::Ask(Ask::Extend {
+            ttl_millis: 1500,
+            restore: true,
+            fence,
+        })
+    };
+    assert_eq!(sent(extend(None)), ["EVAL", "1", "k", owner, "1500", "1"]);
+    let hinted = [
+        "EVAL", "2", "k", "k:fence", owner, "1500", "1", "7", "800", "90",
+    ];
+    assert_eq!(sent(extend(Some(FENCING))), hinted);
+}
+
+#[test]
+fn a_fenced_grant_brings_counter_or_rival_and_the_time_of_the_node() {
+    let list = |head: Vec<Value>| {
+        let time = [Value::Int(5), Value::Int(250_000)];
+        vec![Value::Array(head.into_iter().chain(time).collect())]
+    };
+    let time = Duration::from_millis(5_250);
+    let granted = answer(FENCED, list(vec![Value::Int(1), Value::Int(77)]));
+    let counter = Some(77);
+    assert_eq!(granted, Answer::Timed(Reply::Granted { counter }, time));
+    let rival = text(&"02".repeat(20));
+    let held = answer(FENCED, list(vec![Value::Int(0), rival, Value::Int(700)]));
+    let left = Some(Duration::from_millis(700));
+    assert_eq!(held, Answer::Timed(Reply::Held { left }, time));
+    let foreign = answer(
+        FENCED,
+        list(vec![Value::Int(0), text("data"), Value::Int(-1)]),
+    );
+    let fault = FaultKind::NotALock.into();
+    assert_eq!(foreign, Answer::Timed(Reply::Failed(fault), time));
+    for damaged in [
+        vec![Value::Int(1)],
+        vec![Value::Int(1), Value::Int(-4)],
+        vec![Value::Int(2), Value::Int(4)],
+        vec![],
+    ] {
+        match answer(FENCED, list(damaged)) {
+            Answer::Reply(Reply::Failed(fault)) => assert_eq!(fault.kind(), FaultKind::Protocol),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_raise_is_done_or_refused() {
+    for (said, done) in [(1, true), (0, false), (-1, false)] {
+        let reply = answer(RAISE, vec![Value::Int(said)]);
+        assert_eq!(reply, Answer::Reply(Reply::Raised(done)));
+    }
+    let no_counter = error("NOCOUNTER k:fence holds no fencing counter");
+    match answer(RAISE, vec![no_counter]) {
+        Answer::Reply(Reply::Failed(fault)) => assert_eq!(fault.kind(), FaultKind::NotALock),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

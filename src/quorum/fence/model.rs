@@ -126,6 +126,8 @@ struct Actor {
     /// For [`Rule::AnyMajority`]: what is raised, and where it has been.
     target: u64,
     acknowledged: NodeSet,
+    /// The largest counter it has seen: its hint.
+    largest: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -187,6 +189,7 @@ impl World {
             token: None,
             target: 0,
             acknowledged: NodeSet::EMPTY,
+            largest: 0,
         };
         let server = |counter: u64| Server {
             counter: (counter > 0).then_some(counter),
@@ -259,9 +262,9 @@ impl World {
             Step::Done(a) => {
                 let actor = &mut world.actors[usize::from(a)];
                 actor.done = true;
-                actor.hints = [actor.fence.largest(); NODES];
+                actor.hints = [actor.largest; NODES];
                 actor.stop_listening();
-                actor.fence.largest = 0;
+                actor.largest = 0;
             }
             Step::Jump(n) => {
                 world.jumps += 1;
@@ -368,6 +371,9 @@ impl World {
         if let Grant::Answered { counter, after } = actor.grants[n] {
             actor.grants[n] = Grant::Over { after };
             actor.fence.granted(n, counter);
+            if scenario.hints {
+                actor.largest = actor.largest.max(counter);
+            }
         }
         self.decide(a, scenario)
     }
@@ -481,9 +487,7 @@ impl Actor {
             .iter_mut()
             .for_each(|raise| raise.unheard = true);
         self.tidy();
-        let largest = self.fence.largest;
         self.fence = Fence::new(Quorum::of(NODES));
-        self.fence.largest = largest;
         (self.target, self.acknowledged) = (0, NodeSet::EMPTY);
     }
 
@@ -528,7 +532,7 @@ impl Actor {
                 steps.push(Step::RaiseFails(a, index));
             }
         }
-        if scenario.hints && !self.done && self.fence.largest() > 0 {
+        if scenario.hints && !self.done && self.largest > 0 {
             steps.push(Step::Done(a));
         }
     }

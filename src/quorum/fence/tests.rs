@@ -171,17 +171,26 @@ fn even_numbers_of_nodes_and_single_ones_have_tokens_too() {
 }
 
 #[test]
-fn hints_go_where_less_is_known_to_be_stored() {
+fn the_largest_counter_is_spread_to_where_it_is_not_known_to_be() {
     let mut round = Round::of(&[5, 8, 5]);
     round.decide();
     round.fence.raised(0, 8, true);
-    let hints: Vec<_> = (0..5).map(|node| round.fence.hint(node)).collect();
+    let spread = round.fence.spread(FencingToken::NONE, 100);
+    let hints: Vec<_> = (0..5).map(|node| spread.hint(node)).collect();
     assert_eq!(hints, [None, None, Some(8), Some(8), Some(8)]);
-    round.fence.took(3, 8);
-    round.fence.forget(1);
-    assert_eq!(round.fence.hint(3), None);
-    assert_eq!(round.fence.hint(1), Some(8));
-    assert_eq!(Round::of(&[]).fence.hint(0), None);
+    let nothing = Round::of(&[]).fence.spread(FencingToken::NONE, 100);
+    assert_eq!(nothing.hint(0), None);
+}
+
+#[test]
+fn a_counter_far_ahead_is_not_spread() {
+    let round = Round::of(&[5, 5, 5, 900]);
+    let spread = round.fence.spread(FencingToken::from_u64(5), 100);
+    assert_eq!(spread.value(), 5);
+    assert_eq!(spread.hint(3), None);
+    assert_eq!(spread.hint(4), Some(5));
+    let undecided = Round::of(&[900, 5, 60]).fence;
+    assert_eq!(undecided.spread(FencingToken::NONE, 100).value(), 60);
 }
 
 /// Every way in which five nodes can reply with three values, in every order of arrival that
