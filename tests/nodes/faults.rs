@@ -133,13 +133,16 @@ fn client_among(fault: &Fault, good: &[StandIn]) -> Client {
     client(config)
 }
 
-fn assert_told(fault: &Fault, error: &AcquireError) {
+/// Says whether all three bad nodes were heard: a decision may fall earlier, by a good node that
+/// is slow, or that has not taken the last round back yet.
+fn assert_told(fault: &Fault, error: &AcquireError) -> bool {
     let what = fault.what;
-    assert_eq!(
-        count(&said(error)[..3], fault.expected),
-        3,
-        "{what}: {error}"
-    );
+    let bad = &said(error)[..3];
+    let fits = |said: &Said| *said == fault.expected || *said == Said::Nothing;
+    assert!(bad.iter().all(fits), "{what}: {error}");
+    if count(bad, fault.expected) < 3 {
+        return false;
+    }
     let fits = match error {
         AcquireError::Rejected(_) => fault.rejected,
         AcquireError::Contended(_) => fault.expected == Said::Held,
@@ -147,6 +150,7 @@ fn assert_told(fault: &Fault, error: &AcquireError) {
         _ => false,
     };
     assert!(fits, "{what}: {error:?}");
+    true
 }
 
 #[tokio::test]
@@ -154,6 +158,7 @@ async fn no_fault_of_three_nodes_lets_the_work_run() {
     let good = StandIn::some(2);
     let marks = AtomicUsize::new(0);
     for fault in every_fault(good[0].stub.port()) {
+        let mut heard = 0;
         for run in 0..pick(3, 50) {
             // A cold client, and one that knows its nodes.
             let client = client_among(&fault, &good);
@@ -167,16 +172,19 @@ async fn no_fault_of_three_nodes_lets_the_work_run() {
                     Ok::<_, ()>(())
                 });
                 match outcome.await {
-                    Err(RunError::Acquire(error)) => assert_told(&fault, &error),
+                    Err(RunError::Acquire(error)) => {
+                        heard += u32::from(assert_told(&fault, &error))
+                    }
                     other => panic!("{} ({run}): {other:?}", fault.what),
                 }
                 assert!(eventually_async(SLACK, free).await, "{}", fault.what);
                 match lock.acquire().await {
-                    Err(error) => assert_told(&fault, &error),
+                    Err(error) => heard += u32::from(assert_told(&fault, &error)),
                     Ok(guard) => panic!("{} ({run}): {guard:?}", fault.what),
                 }
             }
         }
+        assert!(heard > 0, "{}: never heard of all three", fault.what);
     }
     assert_eq!(marks.load(Ordering::SeqCst), 0);
 }

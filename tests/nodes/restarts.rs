@@ -11,9 +11,9 @@ use quorumlock::{AcquireError, Client, Config, FaultKind, Guard, Loss, RestartGu
 use crate::common::{EXTEND_EVERY, MS, SLACK, Said, client, key, said};
 use crate::support::{Cluster, Proxy};
 
-const TTL: Duration = Duration::from_millis(2000);
-/// ⌈2 s × 1.01⌉ + 1 s.
-const RESTART_DELAY: Duration = Duration::from_secs(4);
+const TTL: Duration = Duration::from_millis(3000);
+/// ⌈3 s × 1.01⌉ + 1 s.
+const RESTART_DELAY: Duration = Duration::from_secs(5);
 
 /// With the guard off the holder extends late, so that the rival comes first in any weather.
 const SLOW_TTL: Duration = Duration::from_millis(5000);
@@ -86,7 +86,7 @@ async fn try_for(client: &Client, limit: Duration) -> Result<Guard, Vec<AcquireE
         }
         // What it sets on a node without a vote keeps the holder from setting its key there again
         // until it is taken back: a rival that never pauses would starve a holder of three nodes.
-        tokio::time::sleep(40 * MS).await;
+        tokio::time::sleep(100 * MS).await;
     }
     Err(errors)
 }
