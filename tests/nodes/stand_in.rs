@@ -99,9 +99,22 @@ fn run(keys: &mut Keys, call: &ScriptCall) -> StubReply {
         StubReply::Array([what, time[0], time[1]].map(StubReply::Int).into())
     } else if call.body.starts_with("-- Sets the lock's key") {
         grant(keys, call)
+    } else if call.body.contains("-- Raises the fencing counter") {
+        let ours = keys.get(key).as_ref() == first;
+        if ours {
+            let least = number(Some(call.args[1].clone()));
+            let counter = number(keys.get(&call.keys[1])).max(least);
+            keys.put(&call.keys[1], counter.to_string(), None);
+        }
+        StubReply::Int(i64::from(ours))
     } else {
         StubReply::error("ERR a script that no stand-in knows")
     }
+}
+
+fn number(text: Option<Vec<u8>>) -> i64 {
+    let text = text.unwrap_or_default();
+    String::from_utf8_lossy(&text).parse().unwrap_or(0)
 }
 
 /// `grant.lua`, with a counter that starts at one.
@@ -119,9 +132,8 @@ fn grant(keys: &mut Keys, call: &ScriptCall) -> StubReply {
             let ttl = String::from_utf8_lossy(&call.args[1]).parse();
             let ttl = Duration::from_millis(ttl.expect("a TTL in milliseconds"));
             keys.put(lock, &call.args[0], Some(ttl));
-            let before = keys.get(counter);
-            let before = before.and_then(|text| String::from_utf8_lossy(&text).parse().ok());
-            let next: i64 = before.unwrap_or(0) + 1;
+            let hint = number(call.args.get(2).cloned());
+            let next = number(keys.get(counter)).max(hint) + 1;
             keys.put(counter, next.to_string(), None);
             vec![StubReply::Int(1), StubReply::Int(next)]
         }
