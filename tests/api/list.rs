@@ -79,7 +79,8 @@ fn exports(library: &str) -> BTreeSet<String> {
         let Some((_, path)) = statement.split_once("pub use ") else {
             continue;
         };
-        let (_, list) = path.split_once("::").expect("an item of a module");
+        // A whole crate has no path: `pub use redis;`.
+        let list = path.split_once("::").map_or(path, |(_, list)| list);
         let list = list.trim().trim_start_matches('{').trim_end_matches('}');
         let items = list.split(',').map(str::trim);
         names.extend(items.filter(|item| !item.is_empty()).map(str::to_owned));

@@ -102,26 +102,3 @@ async fn a_key_evicted_on_three_nodes_is_lost_and_never_set_again() {
     evict(&cluster, &[0, 1, 2]);
     is_lost(&cluster, &guard, Instant::now()).await;
 }
-
-/// The votes for a deletion need not come in one extension: while a node is silent that may cast
-/// the third, the other two are not set again.
-#[tokio::test]
-async fn a_key_deleted_on_three_nodes_is_lost_although_one_of_them_is_slow_to_tell() {
-    let cluster = Cluster::start(5);
-    let slow = Proxy::in_front_of(cluster[4].port());
-    let mut urls = cluster.urls();
-    urls[4] = slow.url();
-    let client = client(brisk(urls).node_timeout(500 * MS));
-    let guard = client.lock("job").acquire().await.expect("a free lock");
-    let probe = cluster.probe();
-    assert!(eventually_async(SLACK, || stored(&probe, "job") == 5).await);
-    assert!(renewed(&guard).await);
-    slow.hold_replies();
-    delete(&cluster, &[0, 2, 4]);
-    // Two extensions at least end without the third vote.
-    tokio::time::sleep(1500 * MS).await;
-    slow.release_replies();
-    let loss = tokio::time::timeout(TTL + SLACK, guard.lost()).await;
-    assert_eq!(loss.expect("a loss"), Loss::Deleted);
-    assert!(eventually_async(SLACK, || stored(&probe, "job") == 0).await);
-}
