@@ -13,7 +13,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tracing::{debug, info, warn};
 
@@ -22,17 +21,19 @@ use crate::error::Vote as SeenVote;
 use crate::hash::FastMap;
 use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, OwnerToken, Reply};
 use crate::quorum::{
-    Drift, Fence, FencingToken, GuardMode, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing,
+    Fence, FencingToken, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing,
 };
 
 mod acquire;
 mod fencing;
 mod hold;
 mod pending;
+mod rules;
 mod store;
 mod timers;
 
 use pending::{Attempt, Extending, Held, Pending, Releasing};
+pub(crate) use rules::{Counters, Rules};
 pub(crate) use store::{AttemptId, LeaseId, LeaseStore, Outcome, Secret};
 pub(crate) use timers::Timers;
 
@@ -59,31 +60,6 @@ pub(crate) struct Coordinator {
     outcomes: VecDeque<Outcome>,
     down: NodeSet,
     releases: usize,
-}
-
-/// The settings of a coordinator.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
-    pub(crate) guard: GuardMode,
-    pub(crate) restart_delay: Duration,
-    pub(crate) drift: Drift,
-    pub(crate) counters: Option<Counters>,
-}
-
-/// How fencing counters are kept (P9).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counters {
-    pub(crate) retention: Duration,
-    pub(crate) max_ttl: Duration,
-}
-
-impl Counters {
-    /// By how much a counter may be ahead of another and still be believed: `max_ttl`, of which
-    /// a second is 2^20.
-    fn reach(self) -> u64 {
-        let reach = (self.max_ttl.as_millis() << 20) / 1000;
-        u64::try_from(reach).unwrap_or(u64::MAX)
-    }
 }
 
 impl Coordinator {

@@ -9,7 +9,7 @@ use quorumlock::{Guard, Loss};
 use crate::common::{
     EXTEND_EVERY, MS, NODE_TIMEOUT, SLACK, TTL, brisk, client, key, renewed, stored,
 };
-use crate::support::{Cluster, Proxy, Reply, eventually_async};
+use crate::support::{Cluster, Reply, eventually_async};
 
 async fn held_everywhere(cluster: &Cluster) -> Guard {
     let guard = client(brisk(cluster.urls())).lock("job").acquire().await;

@@ -1,0 +1,30 @@
+//! The settings of a coordinator.
+
+use std::time::Duration;
+
+use crate::quorum::{Drift, GuardMode};
+
+/// The settings of a coordinator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) guard: GuardMode,
+    pub(crate) restart_delay: Duration,
+    pub(crate) drift: Drift,
+    pub(crate) counters: Option<Counters>,
+}
+
+/// How fencing counters are kept (P9).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counters {
+    pub(crate) retention: Duration,
+    pub(crate) max_ttl: Duration,
+}
+
+impl Counters {
+    /// By how much a counter may be ahead of another and still be believed: `max_ttl`, of which
+    /// a second is 2^20.
+    pub(super) fn reach(self) -> u64 {
+        let reach = (self.max_ttl.as_millis() << 20) / 1000;
+        u64::try_from(reach).unwrap_or(u64::MAX)
+    }
+}
