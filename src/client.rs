@@ -123,7 +123,7 @@ impl Client {
     }
 
     /// Ends the client: releases what its guards hold, lets acquisitions that wait fail with
-    /// [`AcquireError::Closed`], and waits for the nodes to confirm, for a second or two node
+    /// [`AcquireError::Closed`](crate::AcquireError::Closed), and waits for the nodes to confirm, for a second or two node
     /// timeouts at most. The guards hear [`Loss::Closed`](crate::Loss::Closed).
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use crate::error::Loss;
 use crate::keeper::Cell;
 
-/// The future of [`Guard::lost`].
+/// The future of [`Guard::lost`](crate::Guard::lost).
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Lost {
     cell: Arc<Cell>,

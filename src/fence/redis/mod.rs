@@ -5,7 +5,7 @@
 //! be one of the lock's nodes; and any connection of the `redis` crate, which is
 //! [`quorumlock::redis`](crate::redis) in the version that fits. The key is used as it is given.
 //!
-//! Everybody may read by `HGET key value`. Nobody may write but through [`write`].
+//! Everybody may read by `HGET key value`. Nobody may write but through [`write()`].
 //!
 //! The token protects the value as long as the server keeps both: a server that forgets its last
 //! second when it crashes, or fails over to a replica that lags behind, forgets the highest token
@@ -108,13 +108,13 @@ pub async fn write(
 /// an older holder. It does not allow a plain write afterwards, which may be overtaken.
 ///
 /// # Errors
-/// As for [`write`].
+/// As for [`write()`].
 ///
 /// # Cancel safety
-/// As for [`write`].
+/// As for [`write()`].
 ///
 /// # Round trips
-/// As for [`write`].
+/// As for [`write()`].
 pub async fn check(
     connection: &mut impl ConnectionLike,
     key: impl AsRef<[u8]>,
@@ -133,7 +133,7 @@ pub async fn check(
 /// It changes nothing.
 ///
 /// # Round trips
-/// As for [`write`].
+/// As for [`write()`].
 pub async fn read(
     connection: &mut impl ConnectionLike,
     key: impl AsRef<[u8]>,
