@@ -21,6 +21,18 @@ fn nodes(seed: u64) -> usize {
 /// The variable that names the one seed to run, with its timeline.
 const SEED: &str = "QUORUMLOCK_SEED";
 
+/// The variable that says how many seeds to run.
+const SEEDS: &str = "QUORUMLOCK_SEEDS";
+
+fn how_many() -> u64 {
+    let full = std::env::var_os("QUORUMLOCK_FULL").is_some();
+    match std::env::var(SEEDS) {
+        Ok(text) => text.parse().unwrap(),
+        Err(_) if full => 20_000,
+        Err(_) => 1_000,
+    }
+}
+
 fn chosen() -> Option<u64> {
     std::env::var(SEED).ok().map(|text| text.parse().unwrap())
 }
@@ -73,10 +85,7 @@ fn the_swarm_finds_no_second_holder_no_late_loss_and_nothing_left() {
     if let Some(seed) = chosen() {
         report(seed, SOUND);
     }
-    let seeds = match std::env::var_os("QUORUMLOCK_FULL") {
-        Some(_) => 20_000,
-        None => 1_000,
-    };
+    let seeds = how_many();
     let (found, tally) = search(seeds, SOUND);
     if let Some((seed, _)) = found {
         report(seed, SOUND);
