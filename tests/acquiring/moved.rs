@@ -31,14 +31,17 @@ where
         }
     }
     let probe = cluster.probe();
-    let gone = eventually_async(2 * node_timeout(TTL), || lock_keys(&probe).is_empty()).await;
+    let gone = eventually_async(2 * node_timeout(TTL) + SLACK, || {
+        lock_keys(&probe).is_empty()
+    })
+    .await;
     assert!(gone, "{:?}", lock_keys(&probe));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn a_guard_is_released_by_a_task_that_did_not_acquire_it() {
     let cluster = Cluster::start(5);
-    let client = client(&cluster, TTL);
+    let client = open(patient(cluster.urls(), TTL));
     let (sender, mut receiver) = tokio::sync::mpsc::channel::<Guard>(8);
     let releaser = tokio::spawn(async move {
         let mut released = 0;
@@ -60,7 +63,7 @@ async fn a_guard_is_released_by_a_task_that_did_not_acquire_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn a_guard_is_dropped_by_a_plain_thread() {
     let cluster = Cluster::start(5);
-    let client = client(&cluster, TTL);
+    let client = open(patient(cluster.urls(), TTL));
     let (sender, receiver) = mpsc::channel::<Guard>();
     let thread = std::thread::spawn(move || receiver.into_iter().map(drop).count());
     travel(&client, &cluster, |guard| {
@@ -75,7 +78,7 @@ async fn a_guard_is_dropped_by_a_plain_thread() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn a_guard_is_held_over_awaits_on_many_threads() {
     let cluster = Cluster::start(5);
-    let client = client(&cluster, TTL);
+    let client = open(patient(cluster.urls(), TTL));
     let migrated = Arc::new(Mutex::new(0));
     let count = Arc::clone(&migrated);
     travel(&client, &cluster, move |guard| {

@@ -10,7 +10,7 @@ use crate::support::*;
 
 const TTL: Duration = Duration::from_secs(2);
 /// Of [`patient`] clients.
-const NODE_TIMEOUT: Duration = Duration::from_millis(1000);
+const NODE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The lock is refused to `lock` within its wait, and the error says that we hold it ourselves.
 async fn refused(outer: &Held, lock: Lock, wait: Duration, held_here: bool) {

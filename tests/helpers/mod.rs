@@ -34,7 +34,7 @@ pub fn settings(urls: impl IntoIterator<Item = String>, ttl: Duration) -> Config
 
 /// Settings for tests in which nothing is to time out, however busy the machine is.
 pub fn patient(urls: impl IntoIterator<Item = String>, ttl: Duration) -> Config {
-    settings(urls, ttl).node_timeout(ttl / 2)
+    settings(urls, ttl).node_timeout((ttl / 4).max(ttl.min(1000 * MS) / 2))
 }
 
 pub fn client(cluster: &Cluster, ttl: Duration) -> Client {

@@ -64,11 +64,18 @@ async fn a_lease_that_was_deleted_from_three_nodes_is_lost_and_not_revived() {
     let guard = client.lock("repaired").acquire().await.expect("a lock");
     let probe = cluster.probe();
     assert!(eventually_async(SLACK, || copies(&probe, &key("repaired")) == 5).await);
-    for node in [0, 2, 4] {
-        cluster[node].probe().command(&["DEL", &key("repaired")]);
+    let mut three = [0, 2, 4].map(|node| cluster[node].probe());
+    for _ in 0..10 {
+        for node in &mut three {
+            node.send(&encode(&["DEL", &key("repaired")]))
+                .expect("sent");
+        }
+        // An extension that ran between two of the deletions has healed the first.
+        if tokio::time::timeout(TTL, guard.lost()).await.is_ok() {
+            break;
+        }
     }
-    let lost = tokio::time::timeout(TTL, guard.lost()).await;
-    assert_eq!(lost, Ok(quorumlock::Loss::Deleted));
+    assert_eq!(guard.loss(), Some(quorumlock::Loss::Deleted));
     let gone = || copies(&probe, &key("repaired")) == 0;
     assert!(eventually_async(SLACK, gone).await);
     tokio::time::sleep(TTL).await;
