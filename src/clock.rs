@@ -34,6 +34,17 @@ impl Instant {
         Instant(self.0.saturating_add(nanos(span)))
     }
 
+    /// `self - span`, and the start of the clock where that does not fit.
+    pub(crate) fn before(self, span: Duration) -> Self {
+        Instant(self.0.saturating_sub(nanos(span)))
+    }
+
+    /// The last multiple of `step` up to `self`; `self` where `step` is zero.
+    pub(crate) fn floor(self, step: Duration) -> Self {
+        let past = self.0.checked_rem(nanos(step)).unwrap_or(0);
+        Instant(self.0 - past)
+    }
+
     /// The time from `earlier` to `self`; zero where `earlier` is the later one.
     pub(crate) fn since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

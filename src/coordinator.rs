@@ -115,6 +115,9 @@ impl Coordinator {
             Event::Down(fault) => {
                 warn!(node = %self.names[node], %fault, "the node is down");
                 self.down.insert(node);
+                for held in self.held.values_mut() {
+                    held.presence.heard(node);
+                }
             }
         }
     }
@@ -182,7 +185,7 @@ impl Coordinator {
     /// The node has lost its keys: what it acknowledged before says nothing now.
     fn forget_keys(&mut self, node: usize) {
         for held in self.held.values_mut() {
-            held.acknowledged.remove(node);
+            held.presence.forget(node);
             held.spread.forget(node);
         }
     }

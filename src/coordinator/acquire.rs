@@ -8,7 +8,7 @@ use crate::clock::Instant;
 use crate::error::NodeVote;
 use crate::node::{Ask, AskId, Fault, FaultKind, Order, Reply};
 use crate::quorum::{
-    Fence, FencingToken, NodeSet, Round, Shortfall, Standing, Timing, Verdict, Vote,
+    Fence, FencingToken, NodeSet, Presence, Round, Shortfall, Standing, Timing, Verdict, Vote,
 };
 
 impl Coordinator {
@@ -136,7 +136,7 @@ impl Coordinator {
             lease,
             Held {
                 touched: attempt.round.owed(),
-                acknowledged: attempt.round.granted(),
+                presence: Presence::granted(attempt.round.granted()),
                 order: attempt.order,
                 token,
                 spread,
@@ -166,7 +166,7 @@ impl Coordinator {
             return;
         };
         if let Reply::Granted { .. } | Reply::Renewed = reply {
-            held.acknowledged.insert(node);
+            held.presence.found(node);
         }
         if let Reply::Granted {
             counter: Some(counter),

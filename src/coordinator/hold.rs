@@ -23,7 +23,7 @@ impl Coordinator {
             return;
         };
         let order = Rc::clone(&held.order);
-        let known = held.acknowledged;
+        let known = held.presence.known(self.quorum);
         let hints = self.hints(held.spread);
         let hint = held.spread.value();
         let mut extension = Extension::begin(now, self.quorum, *timing);
@@ -41,6 +41,7 @@ impl Coordinator {
                 extension.vote(node, Renewal::Failed);
             } else if let Some(held) = self.held.get_mut(&lease) {
                 held.touched.insert(node);
+                held.presence.asked(node);
             }
         }
         self.timers.set(extension.expires(), id);
@@ -71,12 +72,14 @@ impl Coordinator {
         };
         extending.extension.vote(node, renewal);
         if let Some(held) = self.held.get_mut(&extending.lease) {
+            held.presence.heard(node);
             match renewal {
                 Renewal::Renewed => {
-                    held.acknowledged.insert(node);
+                    held.presence.found(node);
                     held.spread.stores(node, extending.hint);
                 }
-                Renewal::Taken | Renewal::Deleted => held.acknowledged.remove(node),
+                Renewal::Deleted => held.presence.missed(node),
+                Renewal::Taken => held.presence.forget(node),
                 Renewal::Failed => {}
             }
         }
@@ -110,15 +113,21 @@ impl Coordinator {
                 });
             }
         }
-        if extending.unknown
-            && let Extended::Renewed { deadline } =
-                extending.extension.outcome(now, extending.present)
-        {
-            extending.unknown = false;
-            self.outcomes.push_back(Outcome::Prolonged {
-                lease: extending.lease,
-                deadline,
-            });
+        if extending.unknown {
+            // Late answers count, inside the validity: for a quorum, and for a loss.
+            let lease = extending.lease;
+            let started = extending.extension.started();
+            let late = match extending.extension.outcome(now, extending.present) {
+                Extended::Renewed { deadline } => Some(Outcome::Prolonged { lease, deadline }),
+                outcome @ (Extended::Deleted | Extended::Taken) => Some(Outcome::Extended {
+                    lease,
+                    started,
+                    outcome,
+                }),
+                Extended::Held | Extended::Unknown => None,
+            };
+            extending.unknown = late.is_none();
+            self.outcomes.extend(late);
         }
         let ended = complete || now >= extending.extension.expires();
         if let (true, Skip::Stepped(nodes)) = (ended, skip) {

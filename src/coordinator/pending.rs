@@ -6,7 +6,7 @@ use super::{AttemptId, LeaseId};
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::node::{AskId, Order};
-use crate::quorum::{Extension, Fence, FencingToken, NodeSet, Round, Spread, Timing};
+use crate::quorum::{Extension, Fence, FencingToken, NodeSet, Presence, Round, Spread, Timing};
 
 /// What an answer belongs to.
 pub(super) enum Pending {
@@ -71,8 +71,8 @@ pub(super) struct Held {
     pub(super) order: Rc<Order>,
     /// The nodes that may have the key: a release must reach them.
     pub(super) touched: NodeSet,
-    /// The nodes that acknowledged the key in their present life.
-    pub(super) acknowledged: NodeSet,
+    /// Where the key is known to be.
+    pub(super) presence: Presence,
     pub(super) token: FencingToken,
     /// What the nodes' counters should be.
     pub(super) spread: Spread,

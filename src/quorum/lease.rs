@@ -58,7 +58,7 @@ impl Lease {
             deadline: deadline.min(hold_until),
             hold_until,
             extend_every,
-            next: extend_every.map_or(Instant::FAR, |every| started.after(every)),
+            next: extend_every.map_or(Instant::FAR, |every| due(started, every)),
             extending: false,
         }
     }
@@ -73,21 +73,28 @@ impl Lease {
         self.extending
     }
 
+    /// When the holder is told that the lease is over: so much before the end of validity that the
+    /// word is there by then (P8).
+    fn alarm(&self) -> Instant {
+        self.deadline.before(LEAD)
+    }
+
     /// What is due at `now`. The comparison with the deadline comes first, always (P5): a task
     /// that wakes after it must not send an extension.
     pub(crate) fn step(&self, now: Instant) -> Step {
-        if now >= self.deadline {
+        let alarm = self.alarm();
+        if now >= alarm {
             let over = self.deadline >= self.hold_until;
             return Step::Lost(if over { Cause::MaxHold } else { Cause::Expired });
         }
         // Beyond the longest hold there is nothing to extend for.
         if self.extending || self.deadline >= self.hold_until {
-            return Step::Sleep(self.deadline);
+            return Step::Sleep(alarm);
         }
         if now >= self.next {
             return Step::Extend;
         }
-        Step::Sleep(self.deadline.min(self.next))
+        Step::Sleep(alarm.min(self.next))
     }
 
     /// An extension is sent.
@@ -99,12 +106,12 @@ impl Lease {
     /// `deadline`. `false` if it came too late, and nothing has changed.
     pub(crate) fn renewed(&mut self, now: Instant, started: Instant, deadline: Instant) -> bool {
         self.extending = false;
-        if now >= self.deadline {
+        if now >= self.alarm() {
             return false;
         }
         self.deadline = self.deadline.max(deadline.min(self.hold_until));
         if let Some(every) = self.extend_every {
-            self.next = started.after(every);
+            self.next = due(started, every);
         }
         true
     }
@@ -112,7 +119,7 @@ impl Lease {
     /// An extension that had come to nothing has succeeded at `now` after all. What is under way
     /// or due meanwhile stays so.
     pub(crate) fn prolonged(&mut self, now: Instant, deadline: Instant) {
-        if now < self.deadline {
+        if now < self.alarm() {
             self.deadline = self.deadline.max(deadline.min(self.hold_until));
         }
     }
@@ -124,6 +131,19 @@ impl Lease {
             self.next = now.after(pause);
         }
     }
+}
+
+/// What a timer and the wake-up behind it may take.
+const LEAD: Duration = Duration::from_millis(1);
+
+/// The longest time between two moments at which extensions fall due.
+const TICK: Duration = Duration::from_millis(50);
+
+/// When the extension after the one that began at `started` is due. The leases of a client share
+/// their moments, so that many extensions go to a node in one pipeline: each is up to a 64th
+/// early, and never late.
+fn due(started: Instant, every: Duration) -> Instant {
+    started.after(every).floor(TICK.min(every / 64))
 }
 
 #[cfg(test)]
@@ -155,7 +175,7 @@ mod tests {
     fn one_extension_is_on_its_way_at_a_time() {
         let mut lease = lease(None);
         lease.begin();
-        assert_eq!(lease.step(at(300)), Step::Sleep(at(900)));
+        assert_eq!(lease.step(at(300)), Step::Sleep(at(899)));
         assert!(lease.renewed(at(320), at(300), at(1200)));
         assert_eq!(lease.step(at(320)), Step::Sleep(at(600)));
         assert_eq!(lease.deadline(), at(1200));
@@ -204,15 +224,33 @@ mod tests {
         lease.begin();
         assert!(lease.renewed(at(301), at(300), at(1200)));
         assert_eq!(lease.deadline(), at(1000));
-        assert_eq!(lease.step(at(600)), Step::Sleep(at(1000)));
-        assert_eq!(lease.step(at(1000)), Step::Lost(Cause::MaxHold));
+        assert_eq!(lease.step(at(600)), Step::Sleep(at(999)));
+        assert_eq!(lease.step(at(999)), Step::Lost(Cause::MaxHold));
     }
 
     #[test]
     fn without_auto_extension_nothing_is_due_but_the_end() {
         let lease = Lease::granted(at(0), at(900), None, None);
-        assert_eq!(lease.step(at(899)), Step::Sleep(at(900)));
-        assert_eq!(lease.step(at(900)), Step::Lost(Cause::Expired));
+        assert_eq!(lease.step(at(898)), Step::Sleep(at(899)));
+        assert_eq!(lease.step(at(899)), Step::Lost(Cause::Expired));
+    }
+
+    #[test]
+    fn leases_that_began_at_about_one_time_are_extended_at_one_moment() {
+        // A 64th of the period is 46.875 ms.
+        let next = |started| match Lease::granted(at(started), at(9000), Some(ms(3000)), None)
+            .step(at(started))
+        {
+            Step::Sleep(until) => until,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(next(10), at(3000));
+        assert_eq!(next(40), at(3000));
+        assert!(next(50) > at(3000));
+        for started in 0..200 {
+            let late = next(started).since(at(started));
+            assert!(late <= ms(3000) && late >= ms(3000 - 47), "{late:?}");
+        }
     }
 
     proptest! {

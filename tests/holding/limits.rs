@@ -57,7 +57,9 @@ async fn the_loss_by_max_hold_comes_no_later_than_it() {
     assert_eq!(lost, Ok(Loss::MaxHold));
     let held = granted.elapsed();
     assert!(held < 5 * TTL + SLACK, "{held:?}");
-    assert!(asked.elapsed() >= 5 * TTL, "{:?}", asked.elapsed());
+    // A millisecond before the end, so that the word is there by then.
+    let held = asked.elapsed();
+    assert!(held >= 5 * TTL - 2 * MS, "{held:?}");
     assert!(!guard.is_held());
     let probe = cluster.probe();
     let gone = || copies(&probe, &key("stuck")) == 0;

@@ -48,6 +48,50 @@ fn a_lock_deleted_on_two_of_five_is_held_and_healed() {
     assert_eq!(world.cluster().holders(JOB), [5]);
 }
 
+/// The votes for a deletion need not come in one extension: while a node is silent that may cast
+/// the third, the other two are not set again.
+#[test]
+fn a_lock_deleted_on_three_nodes_is_lost_although_one_of_them_is_slow_to_tell() {
+    let (world, guard, me) = held();
+    run(&world, TTL / 2);
+    world.server(4).hang();
+    for node in [0, 2, 4] {
+        world.server(node).delete(JOB);
+    }
+    // Two extensions at least end without the third vote.
+    run(&world, TTL / 3 + ms(400));
+    assert_eq!(guard.loss(), None);
+    assert_eq!(world.cluster().holders(JOB), [2], "nothing is set again");
+    world.server(4).resume();
+    let task = world.spawn(me, guard.lost());
+    assert_eq!(finish(&world, &task, ms(50)), Loss::Deleted);
+    run(&world, ms(100));
+    assert_clean(&world, "after the loss");
+}
+
+#[test]
+fn two_missing_keys_are_set_again_once_a_silent_node_is_known_to_be_down() {
+    let (world, guard, _) = held();
+    run(&world, TTL / 2);
+    world.server(4).hang();
+    for node in [0, 2] {
+        world.server(node).delete(JOB);
+    }
+    run(&world, TTL / 3 + ms(400));
+    assert_eq!(world.cluster().holders(JOB), [3]);
+    world.server(4).kill();
+    run(&world, ms(300));
+    for node in [0, 2] {
+        assert!(
+            world.server(node).time_left(JOB).is_some(),
+            "{}",
+            world.log()
+        );
+    }
+    run(&world, TTL * 2);
+    assert_eq!(guard.loss(), None);
+}
+
 #[test]
 fn another_owner_on_three_of_five_is_a_loss_that_leaves_their_keys() {
     let (world, guard, me) = held();

@@ -91,7 +91,8 @@ fn a_loss_comes_at_the_deadline_when_all_nodes_hang() {
     }
     let lost = world.spawn(me.0, guard.lost());
     assert_eq!(finish(&world, &lost, TTL), Loss::Expired);
-    assert_eq!(world.elapsed(), deadline);
+    let early = deadline.checked_sub(world.elapsed());
+    assert!(early.is_some_and(|early| early <= ms(2)), "{early:?}");
 }
 
 #[test]
@@ -115,6 +116,36 @@ fn a_process_that_stood_still_for_two_ttls_knows_at_its_first_look() {
     run(&world, TTL);
     assert!(theirs.is_held());
     assert_eq!(world.cluster().holders(JOB), [5]);
+}
+
+/// A virtual machine that is stopped and resumed: its clocks have counted nothing, those of the
+/// nodes have.
+#[test]
+fn a_standstill_that_no_local_clock_counts_shows_in_the_clocks_of_a_quorum() {
+    let world = world(5);
+    let me = process(&world, TTL);
+    let guard = acquire(&world, &me);
+    run(&world, TTL);
+    for node in 0..3 {
+        world.server(node).step_forward(ms(500));
+    }
+    let lost = world.spawn(me.0, guard.lost());
+    assert_eq!(finish(&world, &lost, TTL / 2), Loss::Frozen);
+    run(&world, ms(100));
+    assert_clean(&world, "after the loss");
+}
+
+#[test]
+fn two_clocks_that_were_set_forward_are_no_standstill() {
+    let world = world(5);
+    let me = process(&world, TTL);
+    let guard = acquire(&world, &me);
+    run(&world, TTL);
+    for node in 0..2 {
+        world.server(node).step_forward(ms(500));
+    }
+    run(&world, TTL * 2);
+    assert_eq!(guard.loss(), None, "{}", world.log());
 }
 
 #[test]
@@ -143,13 +174,14 @@ fn nodes_that_were_away_get_the_key_with_the_next_extension() {
 
 #[test]
 fn a_release_while_an_extension_is_on_its_way_leaves_nothing() {
-    // The extension goes out after a third of the TTL; each moment around it is tried.
-    for micros in (0..12_000).step_by(250) {
+    // The extension goes out after a third of the TTL, or up to a 64th of that earlier; each
+    // moment around it is tried.
+    for micros in (0..28_000).step_by(250) {
         let world = world(5);
         let me = process(&world, TTL);
         let sent = world.elapsed() + TTL / 3;
         let guard = acquire(&world, &me);
-        let released = sent - ms(6) + Duration::from_micros(micros);
+        let released = sent - ms(22) + Duration::from_micros(micros);
         run(&world, released - world.elapsed());
         let task = world.spawn(me.0, async move { guard.release().await });
         assert_eq!(finish(&world, &task, ms(500)).unwrap(), Released::InTime);
