@@ -68,32 +68,35 @@ pub(crate) enum Clock {
 
 /// The hands of a clock that a test moves.
 #[derive(Clone, Debug)]
-pub(crate) struct ManualClock {
-    nanos: Arc<AtomicU64>,
-    moved: Arc<watch::Sender<()>>,
+pub(crate) struct ManualClock(Arc<Hands>);
+
+#[derive(Debug)]
+struct Hands {
+    nanos: AtomicU64,
+    moved: watch::Sender<()>,
 }
 
 #[cfg_attr(not(any(test, feature = "test-util")), allow(dead_code))]
 impl ManualClock {
     pub(crate) fn new(start: Instant) -> Self {
-        ManualClock {
-            nanos: Arc::new(AtomicU64::new(start.0)),
-            moved: Arc::new(watch::Sender::new(())),
-        }
+        ManualClock(Arc::new(Hands {
+            nanos: AtomicU64::new(start.0),
+            moved: watch::Sender::new(()),
+        }))
     }
 
     pub(crate) fn now(&self) -> Instant {
-        Instant(self.nanos.load(Ordering::SeqCst))
+        Instant(self.0.nanos.load(Ordering::SeqCst))
     }
 
     pub(crate) fn set(&self, moment: Instant) {
-        self.nanos.store(moment.0, Ordering::SeqCst);
-        self.moved.send_replace(());
+        self.0.nanos.store(moment.0, Ordering::SeqCst);
+        self.0.moved.send_replace(());
     }
 
     /// Tells of every move, to each that asked: several clients may live by one clock.
     pub(crate) fn moves(&self) -> watch::Receiver<()> {
-        self.moved.subscribe()
+        self.0.moved.subscribe()
     }
 }
 

@@ -9,7 +9,7 @@
 //! One keeper serves all leases of a client, off one heap of timers: what falls due together goes
 //! to each node in one pipeline. The loss of a lease needs no answer of any node (P8).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use crate::queue::Spec;
 use crate::quorum::backoff::part;
 use crate::quorum::{Cause, Lease, Outcome, Quorum, Step, Timing};
 
+mod by_hand;
 mod cell;
 mod release;
 
@@ -46,6 +47,8 @@ pub(crate) struct Keeper {
     /// How many leases stand for each key: one, unless the nodes have lost the first.
     keys: HashMap<Arc<[u8]>, u32>,
     releases: FastMap<LeaseId, release::Releasing>,
+    /// Extensions that holders have asked for, where there are any.
+    by_hand: FastMap<LeaseId, VecDeque<by_hand::ByHand>>,
     timers: Timers<LeaseId>,
 }
 
@@ -53,17 +56,30 @@ struct Record {
     spec: Arc<Spec>,
     lease: Lease,
     cell: Arc<Cell>,
-    /// The timer that is set; others are of an earlier deadline.
+    /// The moments in the heap that are this record's: the next to wake at, and one behind it
+    /// which will do when that has passed.
     armed: Instant,
-    by_hand: Vec<ByHand>,
+    behind: Instant,
 }
 
-/// An extension that the holder asked for.
-struct ByHand {
-    timing: Timing,
-    reply: ExtendReply,
-    /// On its way, or waiting for the one that is.
-    sent: bool,
+impl Record {
+    fn is_armed_at(&self, moment: Instant) -> bool {
+        self.armed == moment || self.behind == moment
+    }
+
+    /// Sees to it that something wakes at `until` or before. `true` if that needs a new moment in
+    /// the heap.
+    fn arm(&mut self, until: Instant, now: Instant) -> bool {
+        if self.armed <= now {
+            self.armed = std::mem::replace(&mut self.behind, Instant::FAR);
+        }
+        // An earlier one wakes, finds nothing due, and arms the next.
+        if now < self.armed && self.armed <= until {
+            return false;
+        }
+        self.behind = std::mem::replace(&mut self.armed, until);
+        true
+    }
 }
 
 /// A lease that has ended, and whose place others may take.
@@ -77,6 +93,7 @@ impl Keeper {
             records: FastMap::default(),
             keys: HashMap::new(),
             releases: FastMap::default(),
+            by_hand: FastMap::default(),
             timers: Timers::default(),
         }
     }
@@ -89,19 +106,20 @@ impl Keeper {
         started: Instant,
         deadline: Instant,
     ) -> Arc<Cell> {
-        let lease = Lease::granted(
-            started,
-            deadline,
-            spec.terms.extend_every,
-            spec.terms.max_hold,
-        );
+        let every = spec.terms.extend_every;
+        let mut lease = Lease::granted(started, deadline, every, spec.terms.max_hold);
+        if let Some(every) = every.filter(|_| self.records.len() >= CROWD) {
+            // Leases that were taken in one go are not extended in one go: neighbours in their
+            // numbers are far apart in this order.
+            lease.hasten(part(every / 2, id.reverse_bits()));
+        }
         let cell = Arc::new(Cell::new(self.clock.clone(), lease.deadline()));
         let record = Record {
             spec: Arc::clone(spec),
             lease,
             cell: Arc::clone(&cell),
             armed: Instant::FAR,
-            by_hand: Vec::new(),
+            behind: Instant::FAR,
         };
         self.records.insert(id, record);
         *self.keys.entry(Arc::clone(&spec.key)).or_default() += 1;
@@ -138,14 +156,16 @@ impl Keeper {
             let due = self
                 .records
                 .get(&id)
-                .is_some_and(|record| record.armed <= now);
+                .is_some_and(|record| record.armed <= now || record.behind <= now);
             if due {
                 freed.extend(self.step(id, now, store));
             }
         }
         let records = &self.records;
         self.timers.tidy(records.len(), |moment, id| {
-            records.get(id).is_some_and(|record| record.armed == moment)
+            records
+                .get(id)
+                .is_some_and(|record| record.is_armed_at(moment))
         });
         freed
     }
@@ -170,12 +190,9 @@ impl Keeper {
     fn arm(&mut self, id: LeaseId, now: Instant) {
         if let Some(record) = self.records.get_mut(&id)
             && let Step::Sleep(until) = record.lease.step(now)
+            && record.arm(until, now)
         {
-            // An earlier timer wakes, finds nothing due, and arms this one.
-            if until < record.armed || record.armed <= now {
-                self.timers.set(until, id);
-                record.armed = until;
-            }
+            self.timers.set(until, id);
         }
     }
 
@@ -194,7 +211,10 @@ impl Keeper {
             Outcome::Deleted => return self.lose(id, now, Loss::Deleted, store),
             Outcome::Taken => return self.lose(id, now, Loss::Taken, store),
             Outcome::Renewed { deadline } => {
-                let renewed = record.lease.renewed(now, started, deadline);
+                let renewed =
+                    record
+                        .lease
+                        .renewed(now, started, deadline, record.spec.terms.extend_every);
                 if !(renewed && record.cell.extend(record.lease.deadline())) {
                     return self.lose(id, now, Loss::Expired, store);
                 }
@@ -207,11 +227,7 @@ impl Keeper {
                 Err(ExtendError::Unconfirmed)
             }
         };
-        let sent = record.by_hand.iter().position(|hand| hand.sent);
-        if let Some(hand) = sent.map(|index| record.by_hand.remove(index)) {
-            // A caller who is gone wants no answer.
-            let _ = hand.reply.send(answer);
-        }
+        self.answer_by_hand(id, answer);
         self.next_by_hand(id, now, store);
         self.step(id, now, store)
     }
@@ -230,47 +246,6 @@ impl Keeper {
             return self.lose(id, now, Loss::Expired, store);
         }
         self.step(id, now, store)
-    }
-
-    /// The holder asks for an extension, by `timing` where it names another TTL.
-    pub(crate) fn extend(
-        &mut self,
-        id: LeaseId,
-        timing: Option<Timing>,
-        reply: ExtendReply,
-        now: Instant,
-        store: &mut dyn LeaseStore,
-    ) -> Option<Freed> {
-        let Some(record) = self.records.get_mut(&id) else {
-            let _ = reply.send(Err(ExtendError::Lost(Loss::Released)));
-            return None;
-        };
-        record.by_hand.push(ByHand {
-            timing: timing.unwrap_or(record.spec.terms.timing),
-            reply,
-            sent: false,
-        });
-        if let Step::Lost(_) = record.lease.step(now) {
-            return self.step(id, now, store);
-        }
-        self.next_by_hand(id, now, store);
-        None
-    }
-
-    /// Sends the next extension by hand, when none is on its way.
-    fn next_by_hand(&mut self, id: LeaseId, now: Instant, store: &mut dyn LeaseStore) {
-        let Some(record) = self.records.get_mut(&id) else {
-            return;
-        };
-        if record.lease.extending() || now >= record.lease.deadline() {
-            return;
-        }
-        if let Some(hand) = record.by_hand.first_mut() {
-            hand.sent = true;
-            let timing = hand.timing;
-            record.lease.begin();
-            store.extend(now, id, &timing, record.lease.deadline());
-        }
     }
 
     /// Every lease is over.
@@ -299,13 +274,14 @@ impl Keeper {
         warn!(resource = %Printable(&record.spec.resource), %loss, "lock lost");
         record.cell.end(loss);
         let loss = record.cell.loss().unwrap_or(loss);
-        for hand in record.by_hand {
-            let _ = hand.reply.send(Err(ExtendError::Lost(loss)));
-        }
+        self.refuse(id, loss);
         store.release(now, id, &record.spec.terms.timing);
         Some(Freed(Arc::clone(&record.spec.key)))
     }
 }
+
+/// With so many leases, extensions are spread over the time that they have.
+const CROWD: usize = 64;
 
 /// The delay before a failed extension is tried again: a fraction of the node timeout, so that
 /// several tries fit into what is left, and never all clients at once.

@@ -51,39 +51,43 @@ pub(crate) enum Command {
 }
 
 /// The callers' end of an engine.
+///
+/// Every guard has a clone of it, so it is one word.
 #[derive(Clone)]
-pub(crate) struct Handle {
+pub(crate) struct Handle(Arc<Line>);
+
+struct Line {
     commands: mpsc::UnboundedSender<Command>,
-    waiters: Arc<AtomicU64>,
+    waiters: AtomicU64,
     process: u32,
 }
 
 impl Handle {
     pub(crate) fn new(commands: mpsc::UnboundedSender<Command>) -> Self {
-        Handle {
+        Handle(Arc::new(Line {
             commands,
-            waiters: Arc::new(AtomicU64::new(1)),
+            waiters: AtomicU64::new(1),
             process: std::process::id(),
-        }
+        }))
     }
 
     /// A fresh name for an acquisition.
     pub(crate) fn new_waiter(&self) -> WaiterId {
-        self.waiters.fetch_add(1, Ordering::Relaxed)
+        self.0.waiters.fetch_add(1, Ordering::Relaxed)
     }
 
     /// `false` when the engine has ended, or lives in another process: a fork has no threads but
     /// the one that forked.
     pub(crate) fn send(&self, command: Command) -> bool {
-        self.is_of_this_process() && self.commands.send(command).is_ok()
+        self.is_of_this_process() && self.0.commands.send(command).is_ok()
     }
 
     pub(crate) fn is_of_this_process(&self) -> bool {
-        self.process == std::process::id()
+        self.0.process == std::process::id()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.commands.is_closed()
+        self.0.commands.is_closed()
     }
 }
 

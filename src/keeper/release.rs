@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{DetachReply, Freed, Keeper, ReleaseReply};
 use crate::clock::Instant;
 use crate::coordinator::{LeaseId, LeaseStore};
-use crate::error::{ExtendError, Loss, ReleaseError, Released};
+use crate::error::{Loss, ReleaseError, Released};
 
 /// Somebody waits to hear how the release went.
 pub(super) struct Releasing {
@@ -27,9 +27,7 @@ impl Keeper {
         let record = self.remove(id)?;
         let valid = record.cell.valid_until().is_some() && now < record.lease.deadline();
         record.cell.end(if valid { why } else { Loss::Expired });
-        for hand in record.by_hand {
-            let _ = hand.reply.send(Err(ExtendError::Lost(why)));
-        }
+        self.refuse(id, why);
         if let Some(reply) = reply {
             self.releases.insert(id, Releasing { reply, valid });
         }
@@ -52,9 +50,7 @@ impl Keeper {
         }
         let record = self.remove(id)?;
         record.cell.end(Loss::Detached);
-        for hand in record.by_hand {
-            let _ = hand.reply.send(Err(ExtendError::Lost(Loss::Detached)));
-        }
+        self.refuse(id, Loss::Detached);
         if let Some(secret) = store.forget(id) {
             let _ = reply.send(secret);
         }

@@ -39,7 +39,7 @@ pub(crate) enum Step {
 pub(crate) struct Lease {
     deadline: Instant,
     hold_until: Instant,
-    extend_every: Option<Duration>,
+    /// When the next extension is due; never, where the holder extends by hand.
     next: Instant,
     extending: bool,
 }
@@ -57,7 +57,6 @@ impl Lease {
         Lease {
             deadline: deadline.min(hold_until),
             hold_until,
-            extend_every,
             next: extend_every.map_or(Instant::FAR, |every| due(started, every)),
             extending: false,
         }
@@ -102,15 +101,29 @@ impl Lease {
         self.extending = true;
     }
 
+    /// Brings the first extension forward by `span`.
+    pub(crate) fn hasten(&mut self, span: Duration) {
+        if self.next < Instant::FAR {
+            self.next = self.next.before(span);
+        }
+    }
+
     /// The extension that began at `started` has succeeded at `now`: the lease is good until
-    /// `deadline`. `false` if it came too late, and nothing has changed.
-    pub(crate) fn renewed(&mut self, now: Instant, started: Instant, deadline: Instant) -> bool {
+    /// `deadline`, and the next one is due `extend_every` after this one began. `false` if it came
+    /// too late, and nothing has changed.
+    pub(crate) fn renewed(
+        &mut self,
+        now: Instant,
+        started: Instant,
+        deadline: Instant,
+        extend_every: Option<Duration>,
+    ) -> bool {
         self.extending = false;
         if now >= self.alarm() {
             return false;
         }
         self.deadline = self.deadline.max(deadline.min(self.hold_until));
-        if let Some(every) = self.extend_every {
+        if let Some(every) = extend_every {
             self.next = due(started, every);
         }
         true
@@ -127,7 +140,7 @@ impl Lease {
     /// The extension came to nothing. The next one is tried after `pause`.
     pub(crate) fn unknown(&mut self, now: Instant, pause: Duration) {
         self.extending = false;
-        if self.extend_every.is_some() {
+        if self.next < Instant::FAR {
             self.next = now.after(pause);
         }
     }
@@ -176,7 +189,7 @@ mod tests {
         let mut lease = lease(None);
         lease.begin();
         assert_eq!(lease.step(at(300)), Step::Sleep(at(899)));
-        assert!(lease.renewed(at(320), at(300), at(1200)));
+        assert!(lease.renewed(at(320), at(300), at(1200), Some(ms(300))));
         assert_eq!(lease.step(at(320)), Step::Sleep(at(600)));
         assert_eq!(lease.deadline(), at(1200));
     }
@@ -195,7 +208,7 @@ mod tests {
     fn a_renewal_after_the_deadline_revives_nothing() {
         let mut lease = lease(None);
         lease.begin();
-        assert!(!lease.renewed(at(900), at(880), at(1780)));
+        assert!(!lease.renewed(at(900), at(880), at(1780), Some(ms(300))));
         assert_eq!(lease.deadline(), at(900));
         assert_eq!(lease.step(at(900)), Step::Lost(Cause::Expired));
     }
@@ -222,7 +235,7 @@ mod tests {
     fn max_hold_is_an_end_that_no_extension_moves() {
         let mut lease = lease(Some(1000));
         lease.begin();
-        assert!(lease.renewed(at(301), at(300), at(1200)));
+        assert!(lease.renewed(at(301), at(300), at(1200), Some(ms(300))));
         assert_eq!(lease.deadline(), at(1000));
         assert_eq!(lease.step(at(600)), Step::Sleep(at(999)));
         assert_eq!(lease.step(at(999)), Step::Lost(Cause::MaxHold));
@@ -272,7 +285,7 @@ mod tests {
                     Step::Sleep(until) => prop_assert!(until > at(now)),
                 }
                 match event {
-                    0 => { lease.renewed(at(now), at(sent), at(sent + 900)); }
+                    0 => { lease.renewed(at(now), at(sent), at(sent + 900), Some(ms(300))); }
                     1 => lease.unknown(at(now), ms(20)),
                     _ => {}
                 }
