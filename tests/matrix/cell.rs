@@ -68,9 +68,6 @@ impl Cell {
         site.heal(self.fault, self.bad);
         let expected = expected(self.fault, self.bad, self.phase);
         let left = self.sweep(site, expected.left).await;
-        if self.fault.restarts() {
-            site.is_young();
-        }
         drop(client);
         self.compare(&seen, &expected)?;
         left.map_err(|text| format!("{}: {text}", self.name()))

@@ -9,6 +9,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../logs/capture.rs"]
+#[allow(dead_code)]
+mod capture;
 mod cell;
 mod clock;
 mod expected;

@@ -4,10 +4,12 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use quorumlock::{Client, Config, RestartGuard};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
 use crate::clock::Clock;
 use crate::fault::Fault;
-use crate::support::{Cluster, ClusterProbe, Probe, Proxy, Reply, eventually};
+use crate::support::{Cluster, ClusterProbe, Probe, Proxy, Reply, Server, eventually};
 
 pub const NODES: usize = 5;
 
@@ -33,36 +35,50 @@ pub struct Site {
     cluster: Cluster,
     proxies: Vec<Proxy>,
     clocks: Option<Vec<Clock>>,
+    /// What the clocks show when nothing is wrong with them, in seconds from now.
+    base: i64,
     /// Connections from before a password changed.
     admins: Mutex<Vec<Probe>>,
-    /// When every node has its vote.
-    of_age: Instant,
+    /// When the last node, or its data, came into being.
+    born: Option<Instant>,
 }
 
 impl Site {
-    /// `None` where clocks are asked for and cannot be had.
-    pub fn start(with_clocks: bool) -> Option<Site> {
-        let clocks: Option<Vec<_>> = (0..NODES).map(|_| Clock::new()).collect();
-        let clocks = match with_clocks {
-            true => Some(clocks?),
-            false => None,
+    /// Servers that have been used: the age of their data has begun.
+    pub async fn start() -> Site {
+        let start = || {
+            let clocks: Option<Vec<_>> = (0..NODES).map(|_| Clock::new()).collect();
+            let cluster = Cluster::with(NODES, |node, server| {
+                let server = server.aof(true);
+                match &clocks {
+                    Some(clocks) => clocks[node].of(server),
+                    None => server,
+                }
+            });
+            (clocks, cluster)
         };
-        let cluster = Cluster::with(NODES, |node, server| {
-            let server = server.aof(true);
-            match &clocks {
-                Some(clocks) => clocks[node].of(server),
-                None => server,
-            }
-        });
-        let proxies = Proxy::in_front_of_all(cluster.ports());
-        let admins = cluster.iter().map(|server| server.probe()).collect();
-        Some(Site {
+        let (clocks, cluster) = spawn_blocking(start).await.expect("servers");
+        let site = Site {
+            proxies: Proxy::in_front_of_all(cluster.ports()),
+            admins: Mutex::new(cluster.iter().map(Server::probe).collect()),
             cluster,
-            proxies,
             clocks,
-            admins: Mutex::new(admins),
-            of_age: Instant::now() + OF_AGE,
-        })
+            base: 0,
+            born: Some(Instant::now()),
+        };
+        let first = Client::with_config(site.config(SHORT, RestartGuard::Off)).expect("settings");
+        site.meets_all(&first, "first").await;
+        site
+    }
+
+    /// Whether the clocks can be set.
+    pub fn has_clocks(&self) -> bool {
+        self.clocks.is_some()
+    }
+
+    /// Where clients find the node.
+    pub fn port(&self, node: usize) -> u16 {
+        self.proxies[node].port()
     }
 
     pub fn config(&self, ttl: Duration, guard: RestartGuard) -> Config {
@@ -73,16 +89,16 @@ impl Site {
             .restart_guard(guard)
     }
 
-    /// Waits until the restart guard lets every node vote. A client must have been there.
-    pub async fn come_of_age(&self) {
-        tokio::time::sleep(self.of_age.saturating_duration_since(Instant::now())).await;
-    }
-
-    /// Writes the marker, from which the age of the data counts.
-    pub async fn is_used(&mut self) {
-        let first = Client::with_config(self.config(SHORT, RestartGuard::Off)).expect("settings");
-        self.meets_all(&first, "first").await;
-        self.of_age = Instant::now() + OF_AGE;
+    /// Lets so much time pass that the restart guard lets every node vote: on the nodes' own clocks,
+    /// where these can be set.
+    pub async fn come_of_age(&mut self) {
+        let Some(born) = self.born.take() else { return };
+        if self.has_clocks() {
+            self.base += 2 * OF_AGE.as_secs().cast_signed();
+            (0..NODES).for_each(|node| self.step(node, 0));
+        } else {
+            sleep(OF_AGE.saturating_sub(born.elapsed())).await;
+        }
     }
 
     /// Lets `client` meet every node.
@@ -108,7 +124,7 @@ impl Site {
         });
     }
 
-    fn inflict_on(&self, node: usize, fault: Fault, back: bool) {
+    pub fn inflict_on(&self, node: usize, fault: Fault, back: bool) {
         let (server, proxy) = (&self.cluster[node], &self.proxies[node]);
         match fault {
             Fault::Refused => proxy.refuse(),
@@ -133,7 +149,7 @@ impl Site {
                 let keys = || server.probe().keys("*}").len();
                 assert!(eventually(SLACK, || keys() == 0), "nothing was evicted");
             }
-            Fault::Forward | Fault::Back => self.set_clock(node, fault.step().unwrap_or(0)),
+            Fault::Forward | Fault::Back => self.step(node, fault.step().unwrap_or(0)),
         }
         if fault.restarts() && back {
             let met = |line: &String| line.contains("cmd=eval");
@@ -142,9 +158,10 @@ impl Site {
         }
     }
 
-    pub fn set_clock(&self, node: usize, seconds: i64) {
+    /// Sets the node's clock so many seconds off the right time.
+    pub fn step(&self, node: usize, seconds: i64) {
         let clocks = self.clocks.as_ref().expect("a site with clocks");
-        clocks[node].set(seconds);
+        clocks[node].set(self.base + seconds);
     }
 
     fn tell(&self, node: usize, command: &[&str]) {
@@ -161,19 +178,19 @@ impl Site {
                 Fault::WrongPassword => self.tell(node, &["CONFIG", "SET", "requirepass", ""]),
                 Fault::Replica => self.tell(node, &["REPLICAOF", "NO", "ONE"]),
                 Fault::Evicts => self.tell(node, &["CONFIG", "SET", "maxmemory", "0"]),
-                Fault::Forward | Fault::Back => self.set_clock(node, 0),
+                Fault::Forward | Fault::Back => self.step(node, 0),
                 _ => self.proxies[node].heal(),
             }
         }
         if fault.restarts() {
-            let probes = self.cluster.iter().map(|server| server.probe());
+            let probes = self.cluster.iter().map(Server::probe);
             *self.admins.lock().expect("no panic in here") = probes.collect();
+            for server in self.cluster.iter() {
+                let used = || server.probe().get("quorumlock:since").is_some();
+                assert!(eventually(SLACK, used), "no client came back");
+            }
+            self.born = Some(Instant::now());
         }
-    }
-
-    /// Nodes were restarted, and clients have met them since.
-    pub fn is_young(&mut self) {
-        self.of_age = Instant::now() + OF_AGE;
     }
 }
 
