@@ -1,6 +1,7 @@
 //! A new connection: name, socket, TLS, credentials. All of it inside the caller's time limit.
 
 use std::cell::Cell;
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -229,6 +230,8 @@ pub(crate) fn redis_fault(error: &RedisError) -> Fault {
         FaultKind::Loading
     } else if code == Some("NOPERM") {
         FaultKind::Permission
+    } else if io_error(error).is_some_and(super::tls::is_of_tls) {
+        FaultKind::Tls
     } else if error.is_connection_refusal() {
         FaultKind::ConnectionRefused
     } else if error.is_timeout() {
@@ -241,6 +244,13 @@ pub(crate) fn redis_fault(error: &RedisError) -> Fault {
         FaultKind::Protocol
     };
     Fault::new(kind, detail)
+}
+
+/// The I/O error inside, which redis-rs keeps in an `Arc`.
+fn io_error(error: &RedisError) -> Option<&io::Error> {
+    let source = error.source()?;
+    let shared = source.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    shared.downcast_ref::<io::Error>()
 }
 
 #[cfg(test)]

@@ -5,10 +5,14 @@
 mod support;
 
 mod attempts;
+#[cfg(feature = "tls")]
+mod certificates;
 mod common;
+mod credentials;
 mod data_loss;
 mod errors;
 mod faults;
+mod half_open;
 mod handshake;
 mod login;
 mod membership;
