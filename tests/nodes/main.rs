@@ -16,6 +16,7 @@ mod half_open;
 mod handshake;
 mod login;
 mod membership;
+mod moved_name;
 mod names;
 mod outages;
 mod permissions;
