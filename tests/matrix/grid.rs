@@ -17,7 +17,7 @@ fn cells() -> Vec<Cell> {
     for (row, fault) in FAULTS.into_iter().enumerate() {
         for (column, phase) in PHASES.into_iter().enumerate() {
             for bad in 1..=3 {
-                if full() || (row + column + bad) % 3 == 0 {
+                if full() || (row + column + bad).is_multiple_of(3) {
                     cells.push(Cell { fault, bad, phase });
                 }
             }

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use quorumlock::{Client, Config, Guard};
 use tokio::time::sleep;
 
-use crate::support::{Cluster, Witness, boot_nanos, check, pick};
+use crate::site::stored;
+use crate::support::{Cluster, Witness, boot_nanos, check, eventually, pick};
 
 const TTL: Duration = Duration::from_millis(1900);
 /// ⌈1.9 s × 1.01⌉ + 1 s, and one since uptimes are in whole seconds.
@@ -72,7 +73,7 @@ async fn work(
         let (witness, token) = (&resource.witness, token.to_string());
         witness.enter(&token, valid_until(&guard)).expect("noted");
         // Each fifth is held over several extensions.
-        let ticks = if next % 5 == 0 { 30 } else { next % 4 };
+        let ticks = if next.is_multiple_of(5) { 30 } else { next % 4 };
         for _ in 0..ticks {
             sleep(Duration::from_millis(100)).await;
             assert!(guard.is_held(), "{}: {:?}", resource.name, guard.loss());
@@ -105,8 +106,14 @@ async fn a_rolling_restart_costs_no_holder_its_lock_and_lets_no_two_hold_it() {
     let (nodes, count, workers) = pick((2, 12, 6), (5, 50, 20));
     let cluster = Arc::new(Cluster::start(5));
     let clients: Vec<Client> = (0..CLIENTS).map(|_| client(&cluster)).collect();
-    drop(clients[0].lock("first").acquire().await.expect("a new set"));
-    sleep(APART).await;
+    // Each client must have met all nodes of the new set: then they count for it at once.
+    for (number, client) in clients.iter().enumerate() {
+        let name = format!("first-{number}");
+        let guard = client.lock(&name).acquire().await;
+        let _guard = guard.expect("a new set");
+        let probe = cluster.probe();
+        assert!(eventually(WAIT, || stored(&probe, &name).len() == 5));
+    }
     let dir = tempfile::tempdir().expect("a directory");
     let resources = (0..count).map(|number| Resource::new(dir.path(), number));
     let resources = Arc::new(resources.collect::<Vec<_>>());
