@@ -1,17 +1,22 @@
-//! What bad nodes cost: an acquire with none, one and two of five that refuse, hang (SIGSTOP) or
-//! have no address; and with three, how soon the error comes.
+//! What bad nodes cost: an acquire with none, one and two of five that refuse, hang (SIGSTOP), have
+//! no address, swallow everything, answer 20 or 200 ms later, have another password or are replicas;
+//! and with three, how soon the error comes.
 //!
 //! The healthy nodes are the same servers each time. Aim: with two bad nodes the median is at most
-//! 1.5 times the healthy one, and with three every error comes within the budget plus 20 %.
+//! 1.5 times the healthy one and the p99 at most twice, and with three every error comes within the
+//! budget plus 20 %. What each fault comes to is in `tests/matrix`.
 //!
 //! ```text
 //! cargo bench --bench faults
 //! ```
 
+#[path = "../tests/support/mod.rs"]
+mod faulty;
 mod support;
 
 use std::time::{Duration, Instant};
 
+use faulty::{Cluster, Proxy};
 use quorumlock::{AcquireError, Client, Config, RestartGuard};
 use support::{
     Contender, Plan, Servers, acquire, interleave, is_measured, load_average, quantile,
@@ -32,6 +37,10 @@ enum Fault {
     Refuses,
     Hangs,
     HasNoAddress,
+    Swallows,
+    Delays(Duration),
+    HasAnotherPassword,
+    IsReplica,
 }
 
 const FAULTS: [(Fault, &str); 3] = [
@@ -39,6 +48,60 @@ const FAULTS: [(Fault, &str); 3] = [
     (Fault::Hangs, "stopped"),
     (Fault::HasNoAddress, "no address"),
 ];
+
+/// Those that come over nodes of their own, and with which three bad nodes are no matter of time.
+const FAULTS_OF_OWN: [(Fault, &str); 5] = [
+    (Fault::Swallows, "blackholed"),
+    (Fault::Delays(Duration::from_millis(20)), "20 ms later"),
+    (Fault::Delays(Duration::from_millis(200)), "200 ms later"),
+    (Fault::HasAnotherPassword, "other password"),
+    (Fault::IsReplica, "replica"),
+];
+
+/// Servers behind proxies that turn bad in one way.
+struct Bad {
+    fault: Fault,
+    name: &'static str,
+    cluster: Cluster,
+    proxies: Vec<Proxy>,
+}
+
+impl Bad {
+    fn start(fault: Fault, name: &'static str) -> Bad {
+        let cluster = Cluster::start(WORST - 1);
+        Bad {
+            fault,
+            name,
+            proxies: Proxy::in_front_of_all(cluster.ports()),
+            cluster,
+        }
+    }
+
+    fn turn(&self) {
+        for (server, proxy) in self.cluster.iter().zip(&self.proxies) {
+            let mut probe = server.probe();
+            match self.fault {
+                Fault::Swallows => proxy.blackhole(),
+                Fault::Delays(time) => proxy.delay(time / 2),
+                Fault::HasAnotherPassword => {
+                    probe.command(&["CONFIG", "SET", "requirepass", "changed"]);
+                    probe.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+                }
+                Fault::IsReplica => {
+                    probe.command(&["REPLICAOF", "127.0.0.1", "1"]);
+                }
+                Fault::Refuses | Fault::Hangs | Fault::HasNoAddress => {}
+            }
+        }
+    }
+
+    /// Five nodes, the last `bad` of which are these.
+    fn config(&self, good: &[String], bad: usize) -> Config {
+        let bad_urls = self.proxies.iter().take(bad).map(Proxy::url);
+        let nodes = good[..NODES - bad].iter().cloned().chain(bad_urls);
+        Config::new(nodes).restart_guard(RestartGuard::Off)
+    }
+}
 
 fn main() {
     let servers = Servers::start(NODES + WORST);
@@ -49,7 +112,11 @@ fn main() {
         .expect("a runtime");
     runtime.block_on(async {
         // Connected first, stopped afterwards: that is how a server comes to hang.
-        let contenders = contenders(&servers);
+        let of_own: Vec<_> = FAULTS_OF_OWN
+            .iter()
+            .map(|&(fault, name)| Bad::start(fault, name))
+            .collect();
+        let contenders = contenders(&servers, &of_own);
         let hopeless: Vec<_> = FAULTS
             .iter()
             .map(|&(fault, name)| (name, config(&servers, fault, WORST)))
@@ -58,6 +125,7 @@ fn main() {
             assert!(contender.once(format!("first:{}", contender.name())).await);
         }
         (NODES..NODES + WORST).for_each(|server| servers.pause(server));
+        of_own.iter().for_each(Bad::turn);
 
         let rounds = tokio::spawn(async move { interleave(plan(), &contenders).await });
         println!("{}", rounds.await.expect("the rounds"));
@@ -65,12 +133,18 @@ fn main() {
     });
 }
 
-fn contenders(servers: &Servers) -> Vec<Contender> {
+fn contenders(servers: &Servers, of_own: &[Bad]) -> Vec<Contender> {
     let mut contenders = vec![acquire("healthy", config(servers, Fault::Refuses, 0))];
     for (fault, name) in FAULTS {
         for bad in 1..WORST {
             let name = format!("{bad} {name}");
             contenders.push(acquire(&name, config(servers, fault, bad)));
+        }
+    }
+    for nodes in of_own {
+        for bad in 1..WORST {
+            let name = format!("{bad} {}", nodes.name);
+            contenders.push(acquire(&name, nodes.config(&servers.urls(), bad)));
         }
     }
     contenders
@@ -84,7 +158,7 @@ fn config(servers: &Servers, fault: Fault, bad: usize) -> Config {
     nodes.extend((0..bad).map(|index| match fault {
         Fault::Refuses => refusing_url(),
         Fault::Hangs => urls[NODES + index].clone(),
-        Fault::HasNoAddress => format!("redis://no-such-host-{index}.invalid:6379"),
+        _ => format!("redis://no-such-host-{index}.invalid:6379"),
     }));
     Config::new(nodes).restart_guard(RestartGuard::Off)
 }

@@ -208,7 +208,9 @@ impl LeaseStore for Coordinator {
             self.without_owner(attempt);
             return;
         };
-        let fence = self.counters.map(|_| Fence::new(self.quorum));
+        let fence = self
+            .counters
+            .map(|counters| Fence::new(self.quorum, counters.reach()));
         let ask = node::Ask::Grant {
             ttl_millis: timing.ttl_millis(),
             fence: self.fencing(0),

@@ -31,9 +31,9 @@ impl Coordinator {
     /// What the nodes' counters should be after a round. A lease that was adopted knows its token,
     /// and nothing else of them.
     pub(super) fn spread(&self, fence: Option<&Fence>, token: FencingToken) -> Spread {
-        match (fence, self.counters) {
-            (Some(fence), Some(counters)) => fence.spread(token, counters.reach()),
-            _ => Spread::of(token.into(), token.into()),
+        match fence {
+            Some(fence) => fence.spread(token),
+            None => Spread::of(token.into(), token.into()),
         }
     }
 

@@ -1,8 +1,10 @@
 //! A new connection: name, socket, TLS, credentials. All of it inside the caller's time limit.
 
 use std::cell::Cell;
+use std::error::Error;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{Instant, timeout};
 
 use super::{Fault, FaultKind};
 
@@ -99,14 +102,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 /// Opens a connection and authenticates. The host name is resolved anew each time.
 ///
 /// # Errors
-/// What stood in the way. Sets no time limit of its own; `stage` tells where it is.
-pub(crate) async fn connect(target: &Target, stage: &Cell<Stage>) -> Result<Wire, Fault> {
+/// What stood in the way. The caller gives it up after `within`; `stage` tells where it is.
+pub(crate) async fn connect(
+    target: &Target,
+    within: Duration,
+    stage: &Cell<Stage>,
+) -> Result<Wire, Fault> {
+    let until = Instant::now() + within;
     let (username, password) =
         (target.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail))?;
     let stream: Box<dyn Stream> = match &target.endpoint {
-        Endpoint::Tcp { host, port } => Box::new(tcp(host, *port, stage).await?),
+        Endpoint::Tcp { host, port } => Box::new(tcp(host, *port, until, stage).await?),
         Endpoint::Tls { host, port, files } => {
-            let tcp = tcp(host, *port, stage).await?;
+            let tcp = tcp(host, *port, until, stage).await?;
             stage.set(Stage::Securing);
             Box::new(super::tls::handshake(tcp, host, files).await?)
         }
@@ -135,16 +143,41 @@ pub(crate) async fn connect(target: &Target, stage: &Cell<Stage>) -> Result<Wire
     })
 }
 
-async fn tcp(host: &str, port: u16, stage: &Cell<Stage>) -> Result<TcpStream, Fault> {
+async fn tcp(
+    host: &str,
+    port: u16,
+    until: Instant,
+    stage: &Cell<Stage>,
+) -> Result<TcpStream, Fault> {
     stage.set(Stage::Resolving);
     let addresses = lookup_host((host, port))
         .await
         .map_err(|error| Fault::new(FaultKind::Unresolved, error.to_string()))?;
     stage.set(Stage::Reaching);
+    let addresses: Vec<SocketAddr> = addresses.collect();
+    let stream = reach(&addresses, until).await?;
+    tuned(stream).map_err(socket_fault)
+}
+
+/// Tries one address after the other. Each but the last gets a share of the time that is left, so
+/// that an address of a network that swallows everything leaves the others some.
+async fn reach(addresses: &[SocketAddr], until: Instant) -> Result<TcpStream, Fault> {
     let mut last = Fault::from(FaultKind::Unresolved);
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => return tuned(stream).map_err(socket_fault),
+    let mut others = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+    for &address in addresses {
+        others = others.saturating_sub(1);
+        let connecting = TcpStream::connect(address);
+        let reached = if others == 0 {
+            connecting.await
+        } else {
+            // One share more than there are addresses is for what comes after.
+            let left = until.saturating_duration_since(Instant::now());
+            let share = left / others.saturating_add(2);
+            let reached = timeout(share, connecting).await;
+            reached.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        };
+        match reached {
+            Ok(stream) => return Ok(stream),
             Err(error) => last = socket_fault(error),
         }
     }
@@ -197,6 +230,8 @@ pub(crate) fn redis_fault(error: &RedisError) -> Fault {
         FaultKind::Loading
     } else if code == Some("NOPERM") {
         FaultKind::Permission
+    } else if io_error(error).is_some_and(super::tls::is_of_tls) {
+        FaultKind::Tls
     } else if error.is_connection_refusal() {
         FaultKind::ConnectionRefused
     } else if error.is_timeout() {
@@ -209,4 +244,60 @@ pub(crate) fn redis_fault(error: &RedisError) -> Fault {
         FaultKind::Protocol
     };
     Fault::new(kind, detail)
+}
+
+/// The I/O error inside, which redis-rs keeps in an `Arc`.
+fn io_error(error: &RedisError) -> Option<&io::Error> {
+    let source = error.source()?;
+    let shared = source.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    shared.downcast_ref::<io::Error>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    /// An address whose queue of connections is full, so that it says nothing to a new one; kept
+    /// alive by what is returned besides.
+    fn silent() -> (SocketAddr, Vec<Socket>) {
+        let socket = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let listener = socket();
+        let any: SocketAddr = ([127, 0, 0, 1], 0).into();
+        listener.bind(&any.into()).unwrap();
+        listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut kept = vec![listener];
+        for _ in 0..4 {
+            let client = socket();
+            client.set_nonblocking(true).unwrap();
+            let _ = client.connect(&address);
+            kept.push(client);
+        }
+        (address.as_socket().unwrap(), kept)
+    }
+
+    #[tokio::test]
+    async fn an_address_that_says_nothing_leaves_the_next_one_time() {
+        let (dead, _kept) = silent();
+        let alive = TcpListener::bind("127.0.0.1:0").unwrap();
+        let within = Duration::from_secs(2);
+        let begin = Instant::now();
+        let alone = timeout(within / 4, reach(&[dead], begin + within)).await;
+        assert!(alone.is_err(), "it is not silent");
+        let addresses = [dead, alive.local_addr().unwrap()];
+        let begin = Instant::now();
+        let reached = timeout(within, reach(&addresses, begin + within)).await;
+        let stream = reached.expect("inside the time").expect("the second");
+        assert_eq!(stream.peer_addr().unwrap(), addresses[1]);
+    }
+
+    #[tokio::test]
+    async fn without_any_address_the_name_is_not_resolved() {
+        let fault = reach(&[], Instant::now()).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Unresolved);
+    }
 }

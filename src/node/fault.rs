@@ -149,9 +149,16 @@ impl From<FaultKind> for Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind.text();
         match &self.detail {
-            Some(detail) => write!(f, "{} ({detail})", self.kind),
-            None => self.kind.fmt(f),
+            // What the system says may be the kind once more: "Connection refused (os error 111)".
+            Some(detail) => match detail.split_at_checked(kind.len()) {
+                Some((start, rest)) if start.eq_ignore_ascii_case(kind) => {
+                    write!(f, "{kind}{rest}")
+                }
+                _ => write!(f, "{kind} ({detail})"),
+            },
+            None => f.write_str(kind),
         }
     }
 }
@@ -163,3 +170,28 @@ impl fmt::Debug for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_says_nothing_twice() {
+        let text = |kind, detail: &str| Fault::new(kind, detail).to_string();
+        let refused = text(
+            FaultKind::ConnectionRefused,
+            "Connection refused (os error 111)",
+        );
+        assert_eq!(refused, "connection refused (os error 111)");
+        let lost = text(
+            FaultKind::ConnectionLost,
+            "Connection reset by peer (os error 104)",
+        );
+        assert_eq!(
+            lost,
+            "connection lost (Connection reset by peer (os error 104))"
+        );
+        assert_eq!(text(FaultKind::Tls, "é"), "no TLS (é)");
+        assert_eq!(text(FaultKind::Tls, ""), "no TLS");
+    }
+}

@@ -204,7 +204,7 @@ async fn open(shared: &Shared) -> Result<(Wire, Life), Fault> {
     let limit = shared.manners.connect_within();
     let stage = Cell::new(Stage::default());
     let opening = async {
-        let mut wire = connect(&shared.target, &stage).await?;
+        let mut wire = connect(&shared.target, limit, &stage).await?;
         let [info, marker] = wire::introduction(&shared.manners.marker_key);
         let (mut first, mut second) = (wire.connection.clone(), wire.connection.clone());
         // One by one, since a pipeline of redis-rs keeps no reason when an answer is no RESP.

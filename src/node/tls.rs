@@ -6,7 +6,7 @@ use super::Fault;
 use super::connect::TlsFiles;
 
 #[cfg(feature = "tls")]
-pub(crate) use enabled::handshake;
+pub(crate) use enabled::{handshake, is_of_tls};
 
 #[cfg(feature = "tls")]
 mod enabled {
@@ -90,15 +90,24 @@ mod enabled {
     /// rustls reports what it dislikes as an I/O error that wraps its own; so does a peer that
     /// answers in plain text.
     fn handshake_fault(error: io::Error) -> Fault {
-        let of_rustls = error
-            .get_ref()
-            .is_some_and(|inner| inner.is::<rustls::Error>());
-        if of_rustls || error.kind() == io::ErrorKind::UnexpectedEof {
+        if is_of_tls(&error) || error.kind() == io::ErrorKind::UnexpectedEof {
             fault(error)
         } else {
             socket_fault(error)
         }
     }
+
+    /// Whether TLS has failed, and not the socket below it. With TLS 1.3 a client hears only after
+    /// the handshake that its certificate, or the lack of one, is not accepted.
+    pub(crate) fn is_of_tls(error: &io::Error) -> bool {
+        let inner = error.get_ref();
+        inner.is_some_and(|inner| inner.is::<rustls::Error>())
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+pub(crate) fn is_of_tls(_error: &std::io::Error) -> bool {
+    false
 }
 
 /// Without the feature a `rediss://` URL is a configuration error long before this.

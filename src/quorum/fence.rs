@@ -32,6 +32,9 @@ mod token;
 pub(crate) use spread::Spread;
 pub use token::FencingToken;
 
+/// A second of a counter: a reply is at least the node's TIME in whole seconds.
+const SECOND: u64 = 1 << 20;
+
 /// What is known of one node's counter, as of a time when the key there was ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Known {
@@ -60,6 +63,8 @@ pub(crate) enum Agreement {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Fence {
     quorum: Quorum,
+    /// By how much a counter may be ahead of another and still be believed.
+    reach: u64,
     known: SmallVec<[Option<Known>; 5]>,
     /// The key there is not ours any more.
     gone: NodeSet,
@@ -70,9 +75,11 @@ pub(crate) struct Fence {
 }
 
 impl Fence {
-    pub(crate) fn new(quorum: Quorum) -> Self {
+    /// `reach` is how far beyond its own clock a node lets its counter be raised (`max_ttl`).
+    pub(crate) fn new(quorum: Quorum, reach: u64) -> Self {
         Fence {
             quorum,
+            reach,
             known: SmallVec::from_elem(None, quorum.nodes()),
             gone: NodeSet::EMPTY,
             deaf: NodeSet::EMPTY,
@@ -107,16 +114,16 @@ impl Fence {
     }
 
     /// What the nodes should be told afterwards: the largest counter seen, but none that is more
-    /// than `reach` above the token, or above the lowest reply where there is no token. A node
+    /// than the reach above the token, or above the lowest reply where there is no token. A node
     /// would not believe it, and one clock that is far ahead must not keep the others apart.
-    pub(crate) fn spread(&self, token: FencingToken, reach: u64) -> Spread {
+    pub(crate) fn spread(&self, token: FencingToken) -> Spread {
         let known = || self.known.iter().flatten();
         let lowest = known().map(|known| known.reply).min().unwrap_or(0);
         let base = match token.is_none() {
             true => lowest,
             false => token.into(),
         };
-        let mut spread = Spread::of(token.into(), base.saturating_add(reach));
+        let mut spread = Spread::of(token.into(), base.saturating_add(self.reach));
         for (node, known) in self.known.iter().enumerate() {
             if let Some(known) = known {
                 spread.stores(node, known.stored);
@@ -191,11 +198,14 @@ impl Fence {
         self.select(able, |known| known.reply <= to && to <= known.stored)
     }
 
-    /// Those of `able` that can be, or can be raised to be, in W for the token `to`.
+    /// Those of `able` that can be, or can be raised to be, in W for the token `to`. A node whose
+    /// clock is too far behind for `to` would refuse the raise, and its grant would be lost: one
+    /// clock that is far ahead must not cost the others their votes.
     fn usable(&self, able: NodeSet, to: u64) -> NodeSet {
         let raisable = able.minus(self.deaf);
-        self.select(raisable, |known| known.reply <= to)
-            .or(self.storing(able, to))
+        let reach = self.reach.saturating_add(SECOND);
+        let believed = |known: &Known| known.reply <= to && to - known.reply <= reach;
+        self.select(raisable, believed).or(self.storing(able, to))
     }
 
     fn select(&self, among: NodeSet, rule: impl Fn(&Known) -> bool) -> NodeSet {

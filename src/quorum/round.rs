@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The verdict falls as soon as it is certain: at the quorum-th counted grant, or when the grants
-//! can no longer reach the quorum. Nobody waits for a slow or dead node.
+//! can no longer reach the quorum; in a round that some nodes reject, when it is certain whether
+//! too many do. Nobody else waits for a slow or dead node.
 
 use super::nodes::{NodeSet, Quorum};
 use super::timing::Timing;
@@ -146,7 +147,8 @@ impl Round {
         }
         let waiting = self.quorum.all().minus(self.answered());
         let reachable = self.quorum.reached_by(self.granted.or(waiting));
-        if reachable && !waiting.is_empty() && now < self.expires() {
+        let open = reachable || self.may_be_rejected(waiting);
+        if open && !waiting.is_empty() && now < self.expires() {
             return Verdict::Open;
         }
         let silent = if now < self.expires() {
@@ -155,6 +157,15 @@ impl Round {
             waiting
         };
         Verdict::Failed(self.shortfall(silent))
+    }
+
+    /// Whether some reject us, and with those that have yet to answer they may be too many. A
+    /// rejection must not be taken for contention, which is worth another try: a cold client may
+    /// hear of a rival first.
+    fn may_be_rejected(&self, waiting: NodeSet) -> bool {
+        let spare = self.quorum.spare();
+        let certain = self.rejected.len() > spare;
+        !self.rejected.is_empty() && !certain && self.rejected.or(waiting).len() > spare
     }
 
     /// Why the grants do not suffice, with `silent` counted as failed.

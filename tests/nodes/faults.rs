@@ -198,3 +198,19 @@ async fn without_a_fault_the_work_runs() {
     let output = lock.run(async |held| Ok::<_, ()>(held.is_held())).await;
     assert!(output.expect("a free lock"));
 }
+
+/// A cold client may hear of the rival before the third rejection.
+#[tokio::test]
+async fn a_rival_on_a_good_node_does_not_hide_that_three_reject() {
+    let noauth = StubReply::error("NOAUTH Authentication required.");
+    for run in 0..pick(10, 50) {
+        let everything = ["EVAL", "EVALSHA", "SET", "GET", "INFO", "PTTL"];
+        let bad = scripted("NOAUTH", &everything, &noauth, FaultKind::Auth);
+        let good = StandIn::some(2);
+        good.iter().for_each(|node| node.let_rival_hold("foreign"));
+        let lock = client_among(&bad, &good).lock("foreign");
+        let error = lock.try_acquire().await.expect_err("three reject");
+        let rejected = matches!(error, AcquireError::Rejected(_));
+        assert!(rejected, "{run}: {error}");
+    }
+}

@@ -5,13 +5,18 @@
 mod support;
 
 mod attempts;
+#[cfg(feature = "tls")]
+mod certificates;
 mod common;
+mod credentials;
 mod data_loss;
 mod errors;
 mod faults;
+mod half_open;
 mod handshake;
 mod login;
 mod membership;
+mod moved_name;
 mod names;
 mod outages;
 mod permissions;

@@ -1,23 +1,28 @@
 //! Nodes that come back without their data have no vote until whatever they forgot has run out.
 //!
 //! F60 and the restart guard: a restarted node and one whose data is flushed under a live
-//! connection, with the guard on and off; quick. That an overtaken holder has the smaller fencing
-//! token is tested with fencing.
+//! connection, with the guard on and off; quick. Without the guard the overtaken holder has the
+//! smaller fencing token, and a resource that checks it refuses its writes.
 
 use std::time::{Duration, Instant};
 
-use quorumlock::{AcquireError, Client, Config, FaultKind, Guard, Loss, RestartGuard};
+use quorumlock::fence::redis::write;
+use quorumlock::{AcquireError, Client, Config, FaultKind, Guard, Loss, RestartGuard, redis};
 
 use crate::common::{EXTEND_EVERY, MS, SLACK, Said, client, key, said};
-use crate::support::{Cluster, Proxy};
+use crate::support::{Cluster, Proxy, Server};
 
-const TTL: Duration = Duration::from_millis(3000);
-/// ⌈3 s × 1.01⌉ + 1 s.
-const RESTART_DELAY: Duration = Duration::from_secs(5);
+const TTL: Duration = Duration::from_millis(4900);
+/// ⌈4.9 s × 1.01⌉ + 1 s.
+const RESTART_DELAY: Duration = Duration::from_secs(6);
 
 /// With the guard off the holder extends late, so that the rival comes first in any weather.
-const SLOW_TTL: Duration = Duration::from_millis(5000);
-const SLOW_EXTENSION: Duration = Duration::from_millis(4000);
+const SLOW_TTL: Duration = Duration::from_millis(7000);
+const SLOW_EXTENSION: Duration = Duration::from_millis(6000);
+
+/// A counter that was lost begins at the node's TIME in whole seconds: within the second of the last
+/// grant the next holder could get the same token.
+const SECOND_OF_TOKENS: Duration = Duration::from_millis(1100);
 
 fn settings(urls: Vec<String>, guard: RestartGuard) -> Config {
     let config = Config::new(urls).node_timeout(700 * MS);
@@ -97,7 +102,7 @@ async fn a_node_that_restarts_empty_does_not_give_a_held_lock_away() {
     let held = field.held_on_three(RestartGuard::Auto).await;
     let rival = field.client(&[0, 1], RestartGuard::Auto);
     field.cluster[2].restart_empty();
-    let errors = try_for(&rival, RESTART_DELAY + TTL).await;
+    let errors = try_for(&rival, RESTART_DELAY + 1500 * MS).await;
     let errors = errors.expect_err("it is held");
     assert!(held.is_held(), "{:?}", held.loss());
     // At first n3 granted, or would have, and was not counted.
@@ -135,16 +140,32 @@ async fn without_the_guard_a_restarted_node_gives_a_held_lock_away_and_the_holde
     let warm = rival.lock("other").acquire().await;
     drop(warm.expect("three nodes"));
     let held = field.held_on_three(RestartGuard::Off).await;
+    tokio::time::sleep(SECOND_OF_TOKENS).await;
     field.cluster[2].restart_empty();
     is_given_away(&held, &rival).await;
 }
 
-/// The rival gets the lock, and the holder hears that it is lost.
+/// The rival gets the lock, with the larger token, so that the resource refuses the holder; and
+/// the holder hears that the lock is lost.
 async fn is_given_away(held: &Guard, rival: &Client) {
     let taken = try_for(rival, SLOW_EXTENSION).await;
     let taken = taken.unwrap_or_else(|errors| panic!("{}", errors[errors.len() - 1]));
     assert!(taken.is_held());
     assert!(held.is_held(), "the rival came too late to prove anything");
+    let server = Server::start();
+    let store = redis::Client::open(server.url()).expect("a URL");
+    let mut store = store.get_multiplexed_async_connection().await.expect("up");
+    let (old, new) = (held.fencing_token(), taken.fencing_token());
+    write(&mut store, "report", old, "first")
+        .await
+        .expect("alone");
+    write(&mut store, "report", new, "second")
+        .await
+        .expect("newer");
+    let refused = write(&mut store, "report", old, "first again").await;
+    let stale = refused.expect_err("overtaken").stale();
+    let stale = stale.expect("a stale token");
+    assert_eq!((stale.offered, stale.highest), (old, new));
     let loss = tokio::time::timeout(SLOW_TTL + SLACK, held.lost()).await;
     assert_eq!(loss.expect("it hears of it"), Loss::Expired);
 }
@@ -157,9 +178,9 @@ async fn a_node_flushed_under_a_live_connection_does_not_give_a_held_lock_away()
     let warm = rival.lock("other").acquire().await;
     drop(warm.expect("three nodes"));
     // Both kinds of haste: before the holder's next extension, and again and again.
-    for _ in 0..3 {
+    for _ in 0..2 {
         field.cluster[2].probe().flushall();
-        let errors = try_for(&rival, TTL).await.expect_err("it is held");
+        let errors = try_for(&rival, TTL / 2).await.expect_err("it is held");
         let young = |error: &AcquireError| said(error)[2] == Said::Failed(FaultKind::Restarting);
         assert!(errors.iter().any(young), "{}", errors[0]);
         assert!(held.is_held(), "{:?}", held.loss());
@@ -178,6 +199,7 @@ async fn without_the_guard_a_flushed_node_gives_a_held_lock_away_and_the_holder_
     let warm = rival.lock("other").acquire().await;
     drop(warm.expect("three nodes"));
     let held = field.held_on_three(RestartGuard::Off).await;
+    tokio::time::sleep(SECOND_OF_TOKENS).await;
     field.cluster[2].probe().flushall();
     is_given_away(&held, &rival).await;
 }

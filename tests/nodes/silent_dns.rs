@@ -29,7 +29,15 @@ fn namespaces(command: &str) -> Command {
 
 #[test]
 fn a_silent_name_server_holds_nobody_up() {
+    let name = "silent_dns::a_silent_name_server_holds_nobody_up";
+    in_a_network_of_its_own(name, inside);
+}
+
+/// Runs the test called `name` once more, with a name server on 127.0.0.1 to be asked: what it does
+/// there is `inside`.
+pub fn in_a_network_of_its_own(name: &str, inside: fn()) {
     if std::env::var_os(INSIDE).is_some() {
+        loopback_up();
         return inside();
     }
     let allowed = namespaces("true").output();
@@ -43,10 +51,7 @@ fn a_silent_name_server_holds_nobody_up() {
     let output = namespaces("mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"")
         .arg(resolver.path())
         .arg(program)
-        .args([
-            "--exact",
-            "silent_dns::a_silent_name_server_holds_nobody_up",
-        ])
+        .args(["--exact", name])
         .env(INSIDE, "1")
         .output()
         .expect("this program runs");
@@ -56,7 +61,6 @@ fn a_silent_name_server_holds_nobody_up() {
 }
 
 fn inside() {
-    loopback_up();
     let server = UdpSocket::bind("127.0.0.1:53").expect("the port of name servers");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

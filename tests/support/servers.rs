@@ -38,6 +38,7 @@ struct Process {
 pub struct ServerBuilder {
     aof: bool,
     args: Vec<OsString>,
+    envs: Vec<(OsString, OsString)>,
     port: Option<u16>,
 }
 
@@ -51,6 +52,12 @@ impl ServerBuilder {
     /// More options, as on the server's command line: `["--maxmemory", "1mb"]`.
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// A variable in the server's environment.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.envs.push((name.into(), value.into()));
         self
     }
 
@@ -257,6 +264,7 @@ impl Server {
             command.args(["--enable-debug-command", "local"]);
         }
         command.args(&self.options.args);
+        command.envs(self.options.envs.iter().map(|(name, value)| (name, value)));
         let errors = fs::File::create(self.dir.path().join("stderr.log"));
         command
             .current_dir(self.dir.path())

@@ -181,7 +181,7 @@ impl World {
         let timed = scenario.time.horizon > 0;
         let actor = Actor {
             started: (!timed).then_some(0),
-            fence: Fence::new(Quorum::of(NODES)),
+            fence: Fence::new(Quorum::of(NODES), u64::MAX),
             grants: [Grant::Sent; NODES],
             raises: Vec::new(),
             hints: [0; NODES],
@@ -487,7 +487,7 @@ impl Actor {
             .iter_mut()
             .for_each(|raise| raise.unheard = true);
         self.tidy();
-        self.fence = Fence::new(Quorum::of(NODES));
+        self.fence = Fence::new(Quorum::of(NODES), u64::MAX);
         (self.target, self.acknowledged) = (0, NodeSet::EMPTY);
     }
 

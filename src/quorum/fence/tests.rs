@@ -1,6 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
+const REACH: u64 = 100;
+
 fn set(nodes: &[usize]) -> NodeSet {
     let mut set = NodeSet::EMPTY;
     nodes.iter().for_each(|&node| set.insert(node));
@@ -20,7 +22,7 @@ struct Round {
 impl Round {
     fn of(replies: &[u64]) -> Self {
         let mut round = Round {
-            fence: Fence::new(Quorum::of(5)),
+            fence: Fence::new(Quorum::of(5), REACH),
             silent: NodeSet::first(5),
         };
         for (node, &counter) in replies.iter().enumerate() {
@@ -155,10 +157,10 @@ fn a_node_without_a_vote_is_neither_counted_nor_raised() {
 
 #[test]
 fn even_numbers_of_nodes_and_single_ones_have_tokens_too() {
-    let mut one = Fence::new(Quorum::of(1));
+    let mut one = Fence::new(Quorum::of(1), REACH);
     one.granted(0, 3);
     assert_eq!(one.decide(NodeSet::first(1), NodeSet::EMPTY), token(3));
-    let mut four = Fence::new(Quorum::of(4));
+    let mut four = Fence::new(Quorum::of(4), REACH);
     [3, 3, 4]
         .iter()
         .enumerate()
@@ -175,22 +177,45 @@ fn the_largest_counter_is_spread_to_where_it_is_not_known_to_be() {
     let mut round = Round::of(&[5, 8, 5]);
     round.decide();
     round.fence.raised(0, 8, true);
-    let spread = round.fence.spread(FencingToken::NONE, 100);
+    let spread = round.fence.spread(FencingToken::NONE);
     let hints: Vec<_> = (0..5).map(|node| spread.hint(node)).collect();
     assert_eq!(hints, [None, None, Some(8), Some(8), Some(8)]);
-    let nothing = Round::of(&[]).fence.spread(FencingToken::NONE, 100);
+    let nothing = Round::of(&[]).fence.spread(FencingToken::NONE);
     assert_eq!(nothing.hint(0), None);
 }
 
 #[test]
 fn a_counter_far_ahead_is_not_spread() {
     let round = Round::of(&[5, 5, 5, 900]);
-    let spread = round.fence.spread(FencingToken::from_u64(5), 100);
+    let spread = round.fence.spread(FencingToken::from_u64(5));
     assert_eq!(spread.value(), 5);
     assert_eq!(spread.hint(3), None);
     assert_eq!(spread.hint(4), Some(5));
     let undecided = Round::of(&[900, 5, 60]).fence;
-    assert_eq!(undecided.spread(FencingToken::NONE, 100).value(), 60);
+    assert_eq!(undecided.spread(FencingToken::NONE).value(), 60);
+}
+
+#[test]
+fn a_clock_far_ahead_costs_the_others_no_vote() {
+    let ahead = 3600 << 20;
+    // Nobody would take the value of the first two: the others' grants stand and are waited for.
+    let mut round = Round::of(&[ahead + 5, ahead + 5, 5]);
+    assert_eq!(round.decide(), Agreement::Open);
+    round.grant(3, 5);
+    assert_eq!(round.decide(), Agreement::Open);
+    round.grant(4, 5);
+    assert_eq!(round.decide(), token(5));
+    // Three that are ahead agree among themselves.
+    let raise = Agreement::Raise {
+        to: ahead + 6,
+        nodes: set(&[0, 2]),
+    };
+    let mut three = Round::of(&[ahead + 5, ahead + 6, ahead + 5, 5]);
+    assert_eq!(three.decide(), raise);
+    // Without the third good one there is no token.
+    let mut two = Round::of(&[ahead, ahead, 5, 5]);
+    two.silent = NodeSet::EMPTY;
+    assert_eq!(two.decide(), Agreement::Impossible);
 }
 
 /// Every way in which five nodes can reply with three values, in every order of arrival that
@@ -201,7 +226,7 @@ fn every_round_of_three_values_ends_in_a_token_that_a_quorum_stores() {
     for case in 0..4_usize.pow(5) {
         let replies: Vec<u64> = (0..5).map(|n| (case / 4_usize.pow(n) % 4) as u64).collect();
         let granting: Vec<usize> = (0..5).filter(|&n| replies[n] > 0).collect();
-        let mut fence = Fence::new(Quorum::of(5));
+        let mut fence = Fence::new(Quorum::of(5), REACH);
         let mut stored = replies.clone();
         let mut decided = None;
         for (position, &node) in granting.iter().enumerate() {
@@ -250,7 +275,7 @@ proptest! {
         let quorum = Quorum::of(nodes);
         let mut counted_set = NodeSet::EMPTY;
         (0..nodes).filter(|n| counted >> n & 1 == 1).for_each(|n| counted_set.insert(n));
-        let mut fence = Fence::new(quorum);
+        let mut fence = Fence::new(quorum, REACH);
         let mut granted = NodeSet::EMPTY;
         let mut refused = NodeSet::EMPTY;
         let mut stored = replies.clone();

@@ -207,6 +207,37 @@ fn three_that_reject_us_are_not_worth_another_try() {
     assert_eq!(round.verdict(at(101), all), rejected);
 }
 
+/// Which is told first is a matter of chance; that three reject us is not.
+#[test]
+fn a_rivals_key_does_not_hide_that_three_reject_us() {
+    let (mut round, all) = round(5);
+    round.vote(3, Vote::Refused);
+    round.vote(0, Vote::Rejected);
+    round.vote(1, Vote::Rejected);
+    assert_eq!(round.verdict(at(101), all), Verdict::Open);
+    let mut rejecting = round.clone();
+    rejecting.vote(2, Vote::Rejected);
+    let rejected = Verdict::Failed(Shortfall::Rejected);
+    assert_eq!(rejecting.verdict(at(101), all), rejected);
+    // The others may turn out well, or say nothing within their budget.
+    let mut contended = round.clone();
+    contended.vote(2, Vote::Granted);
+    contended.vote(4, Vote::Granted);
+    let verdict = Verdict::Failed(Shortfall::Contended);
+    assert_eq!(contended.verdict(at(101), all), verdict);
+    let unavailable = Verdict::Failed(Shortfall::Unavailable);
+    assert_eq!(round.verdict(at(150), all), unavailable);
+}
+
+#[test]
+fn one_that_rejects_us_is_no_reason_to_wait_for_the_slow() {
+    let (mut round, all) = round(5);
+    round.vote(0, Vote::Rejected);
+    (1..4).for_each(|node| round.vote(node, Vote::Refused));
+    let contended = Verdict::Failed(Shortfall::Contended);
+    assert_eq!(round.verdict(at(101), all), contended);
+}
+
 #[test]
 fn a_grant_of_a_young_node_waits_for_its_vote() {
     let (mut round, all) = round(3);
