@@ -133,7 +133,10 @@ impl Coordinator {
         }
     }
 
-    /// An answer to an extension brought the node's own time: is it where it can be (P5)?
+    /// An answer brought the node's own time: is it where it can be (P5)?
+    ///
+    /// A grant judges nothing; it is what the first extension is compared with. While something is
+    /// held it takes no baseline's place, since a standstill before it would go unseen.
     pub(super) fn compare_clocks(
         &mut self,
         node: usize,
@@ -141,12 +144,22 @@ impl Coordinator {
         time: Option<Duration>,
         now: Instant,
     ) {
-        if let (Some(time), Some(Pending::Extension(extending))) = (time, self.asks.get_mut(&id)) {
-            let sent = extending.extension.started();
-            if self.pace.is_ahead(node, time, sent, now) {
-                extending.ahead.insert(node);
+        let Some(time) = time else { return };
+        let sent = match self.asks.get_mut(&id) {
+            Some(Pending::Extension(extending)) => {
+                let sent = extending.extension.started();
+                if self.pace.is_ahead(node, time, sent, now) {
+                    extending.ahead.insert(node);
+                }
+                return;
             }
-        }
+            Some(Pending::Round(attempt)) => attempt.round.started(),
+            Some(Pending::Granted { started, .. }) => *started,
+            _ => return,
+        };
+        // What was just granted itself is no reason to keep an older baseline.
+        let idle = self.held.keys().all(|lease| *lease == id);
+        self.pace.begin(node, time, sent, idle);
     }
 
     pub(super) fn begin_release(&mut self, now: Instant, lease: LeaseId, timing: &Timing) {
