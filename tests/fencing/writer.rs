@@ -88,14 +88,15 @@ impl Writer {
         let value = token.to_string();
         let redis = fence::redis::write(&mut self.value, "value", token, value).await;
         let stale = redis.as_ref().is_err_and(|error| error.stale().is_some());
-        let mut said = vec![answer("redis", redis, stale)];
+        let value = answer("redis", redis, stale);
         #[cfg(feature = "postgres")]
         {
             let rows = rows::write(&mut self.rows, token).await;
             let stale = rows.as_ref().is_err_and(|error| error.stale().is_some());
-            said.push(answer("postgres", rows, stale));
+            vec![value, answer("postgres", rows, stale)]
         }
-        said
+        #[cfg(not(feature = "postgres"))]
+        vec![value]
     }
 
     /// Stops this process here, with the lock in its hands and its mind made up to write.
