@@ -54,6 +54,7 @@ fn main() {
     let time = Duration::from_secs(seconds).max(Duration::from_millis(100));
     runtime.block_on(async {
         one_trip(&urls, time).await;
+        returned(&urls).await;
         for tasks in [1, 64] {
             let contenders = [plain(&urls), fenced(&urls)];
             let rounds = tokio::spawn(async move { interleave(plan(tasks), &contenders).await });
@@ -93,7 +94,7 @@ async fn one_trip(urls: &[String], time: Duration) {
     );
     println!("| contenders | resources | grants | second trips | one trip % |");
     println!("|---:|---|---:|---:|---:|");
-    for (clients, fresh) in [(1, true), (1, false), (2, false), (5, false)] {
+    for (clients, fresh) in [(1, true), (1, false), (2, false), (3, false), (5, false)] {
         let before = RAISES.load(Ordering::Relaxed);
         let end = Instant::now() + time;
         let tasks: Vec<_> = (0..clients)
@@ -104,7 +105,7 @@ async fn one_trip(urls: &[String], time: Duration) {
             grants += task.await.expect("a task of the bench");
         }
         let raises = RAISES.load(Ordering::Relaxed) - before;
-        let share = 100.0 - raises as f64 / grants as f64 * 100.0;
+        let share = 100.0 - percent(raises, grants);
         let names = if fresh { "new each time" } else { "one" };
         println!("| {clients:>10} | {names:<13} | {grants:>6} | {raises:>12} | {share:>10.2} |");
     }
@@ -126,6 +127,66 @@ async fn compete(client: Client, fresh: bool, end: Instant) -> u64 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     grants
+}
+
+/// How often the grants need their second trip once nodes are back with an old counter or none,
+/// one grant after another.
+async fn returned(urls: &[String]) {
+    const GRANTS: usize = 4;
+    let names = if is_measured() { 300 } else { 2 };
+    println!("second trips of the grants after nodes returned, {names} names each\n");
+    println!("| nodes | counter | 1st % | 2nd % | 3rd % | 4th % |");
+    println!("|---:|---|---:|---:|---:|---:|");
+    let client = client(urls, true);
+    for nodes in [1, 2] {
+        for empty in [false, true] {
+            let mut raises = [0; GRANTS];
+            for number in 0..names {
+                let name = format!("returned:{nodes}:{empty}:{number}");
+                grant(&client, &name).await;
+                let old = counter(&urls[0], &name, &["GET"]).expect("a counter");
+                for _ in 0..3 {
+                    grant(&client, &name).await;
+                }
+                for url in &urls[..nodes] {
+                    match empty {
+                        true => counter(url, &name, &["DEL"]),
+                        false => counter(url, &name, &["SET", &old]),
+                    };
+                }
+                for raised in &mut raises {
+                    let before = RAISES.load(Ordering::Relaxed);
+                    grant(&client, &name).await;
+                    *raised += RAISES.load(Ordering::Relaxed) - before;
+                }
+            }
+            let counter = if empty { "none" } else { "old" };
+            let share = raises.map(|raises| format!("{:>5.1}", percent(raises, names)));
+            println!("| {nodes:>5} | {counter:<7} | {} |", share.join(" | "));
+        }
+    }
+    println!();
+}
+
+/// One grant, and a pause in which its release reaches every node.
+async fn grant(client: &Client, name: &str) {
+    let guard = client.lock(name).acquire().await.expect("a free lock");
+    guard.release().await.expect("a release on healthy nodes");
+    tokio::time::sleep(Duration::from_millis(2)).await;
+}
+
+/// Sends a command on the counter of `name` to one server.
+fn counter(url: &str, name: &str, words: &[&str]) -> Option<String> {
+    let client = redis::Client::open(url).expect("a URL of ours");
+    let mut connection = client.get_connection().expect("a server of ours");
+    let mut command = redis::cmd(words[0]);
+    command.arg(format!("quorumlock:{{{name}}}:fence"));
+    command.arg(&words[1..]);
+    command.query(&mut connection).expect("an answer")
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64 * 100.0
 }
 
 /// What a pair costs the servers, all five together, with 64 tasks whose commands share pipelines.
@@ -179,12 +240,11 @@ async fn used(urls: &[String]) -> f64 {
     let mut sum = 0.0;
     for url in urls {
         let client = redis::Client::open(url.as_str()).expect("a URL of ours");
-        let connection = client.get_multiplexed_async_connection().await;
-        let mut connection = connection.expect("a server of ours");
+        // Blocking, since the async connections of redis-rs give up after half a second.
+        let mut connection = client.get_connection().expect("a server of ours");
         let info: String = redis::cmd("INFO")
             .arg("cpu")
-            .query_async(&mut connection)
-            .await
+            .query(&mut connection)
             .expect("INFO cpu");
         let own =
             |line: &&str| line.starts_with("used_cpu_sys:") || line.starts_with("used_cpu_user:");

@@ -129,7 +129,13 @@ impl Coordinator {
         self.attempts.remove(&attempt.id);
         let waiting = self.quorum.all().minus(attempt.round.answered());
         if !waiting.is_empty() {
-            self.asks.insert(id, Pending::Granted { lease, waiting });
+            let started = attempt.round.started();
+            let granted = Pending::Granted {
+                lease,
+                waiting,
+                started,
+            };
+            self.asks.insert(id, granted);
         }
         let spread = self.spread(attempt.fence.as_ref(), token);
         self.held.insert(
@@ -154,7 +160,7 @@ impl Coordinator {
 
     /// An answer to a round that has its quorum already.
     pub(super) fn granted_late(&mut self, id: AskId, node: usize, reply: &Reply) {
-        let Some(Pending::Granted { lease, waiting }) = self.asks.get_mut(&id) else {
+        let Some(Pending::Granted { lease, waiting, .. }) = self.asks.get_mut(&id) else {
             return;
         };
         waiting.remove(node);

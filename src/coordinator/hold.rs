@@ -142,7 +142,10 @@ impl Coordinator {
         }
     }
 
-    /// An answer to an extension brought the node's own time: is it where it can be (P5)?
+    /// An answer brought the node's own time: is it where it can be (P5)?
+    ///
+    /// A grant judges nothing; it is what the first extension is compared with. While something is
+    /// held it takes no baseline's place, since a standstill before it would go unseen.
     pub(super) fn compare_clocks(
         &mut self,
         node: usize,
@@ -150,12 +153,22 @@ impl Coordinator {
         time: Option<Duration>,
         now: Instant,
     ) {
-        if let (Some(time), Some(Pending::Extension(extending))) = (time, self.asks.get_mut(&id)) {
-            let sent = extending.extension.started();
-            if self.pace.is_ahead(node, time, sent, now) {
-                extending.ahead.insert(node);
+        let Some(time) = time else { return };
+        let sent = match self.asks.get_mut(&id) {
+            Some(Pending::Extension(extending)) => {
+                let sent = extending.extension.started();
+                if self.pace.is_ahead(node, time, sent, now) {
+                    extending.ahead.insert(node);
+                }
+                return;
             }
-        }
+            Some(Pending::Round(attempt)) => attempt.round.started(),
+            Some(Pending::Granted { started, .. }) => *started,
+            _ => return,
+        };
+        // What was just granted itself is no reason to keep an older baseline.
+        let idle = self.held.len() == usize::from(self.held.contains_key(&id));
+        self.pace.begin(node, time, sent, idle);
     }
 
     pub(super) fn begin_release(&mut self, now: Instant, lease: LeaseId, timing: &Timing) {
@@ -229,8 +242,14 @@ impl Coordinator {
             return;
         };
         let answered = releasing.confirmed.or(releasing.failed);
-        let certain = self.quorum.reached_by(releasing.confirmed)
-            || releasing.failed.len() > self.quorum.spare();
+        // A quorum of deletions, or so many keys gone before that no quorum had one, or no word
+        // from so many nodes that neither can be known.
+        let spare = self.quorum.spare();
+        let deleted = releasing.confirmed.minus(releasing.absent);
+        let certain = self.quorum.reached_by(deleted)
+            || releasing.absent.len() > spare
+            || releasing.failed.len() > spare
+            || answered == self.quorum.all();
         if (certain || spent) && !releasing.reported {
             releasing.reported = true;
             self.outcomes.push_back(Outcome::Released {

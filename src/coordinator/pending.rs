@@ -15,6 +15,7 @@ pub(super) enum Pending {
     Granted {
         lease: LeaseId,
         waiting: NodeSet,
+        started: Instant,
     },
     Extension(Box<Extending>),
     Release(Box<Releasing>),

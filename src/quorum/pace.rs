@@ -78,6 +78,16 @@ impl Pace {
         })
     }
 
+    /// The same of an answer that judges nothing, such as a grant: the first baseline, and with
+    /// `renew` the place of an older one.
+    pub(crate) fn begin(&mut self, node: usize, node_time: Duration, sent: Instant, renew: bool) {
+        if let Some(slot) = self.baselines.get_mut(node)
+            && slot.is_none_or(|before| renew && before.sent < sent)
+        {
+            *slot = Some(Baseline { sent, node_time });
+        }
+    }
+
     /// Another server, or another clock, answers there now.
     pub(crate) fn forget(&mut self, node: usize) {
         if let Some(slot) = self.baselines.get_mut(node) {
@@ -130,6 +140,23 @@ mod tests {
         assert!(pace.is_ahead(0, ms(7000), at(200), at(210)));
         // The jump is the new baseline, and is told once.
         assert!(!pace.is_ahead(0, ms(7100), at(300), at(310)));
+    }
+
+    #[test]
+    fn a_standstill_right_after_the_first_baseline_shows() {
+        let mut pace = pace();
+        pace.begin(0, ms(5000), at(100), false);
+        assert!(pace.is_ahead(0, ms(7000), at(200), at(210)));
+    }
+
+    #[test]
+    fn a_later_grant_hides_no_standstill_unless_nothing_was_held() {
+        for renew in [false, true] {
+            let mut pace = pace();
+            pace.begin(0, ms(5000), at(100), false);
+            pace.begin(0, ms(7000), at(200), renew);
+            assert_eq!(pace.is_ahead(0, ms(7100), at(300), at(310)), !renew);
+        }
     }
 
     #[test]

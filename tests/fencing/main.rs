@@ -1,7 +1,9 @@
 //! Fencing tokens on real servers: the scripts one by one, and the tokens that clients get.
 //!
-//! Quick; `QUORUMLOCK_FULL=1` makes 2,000 grants among restarting nodes and locks a million names.
+//! Quick; `QUORUMLOCK_FULL=1` makes 2,000 grants among nodes in trouble and locks a million names.
 
+#[path = "../helpers/mod.rs"]
+mod helpers;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -13,3 +15,4 @@ mod churn;
 mod scripts;
 mod slots;
 mod tokens;
+mod writer;

@@ -221,20 +221,13 @@ impl Cell {
             Bound::Validity => SHORT + SLACK,
         };
         match &seen.outcome {
-            Ok(outcome) if fits(*outcome, expected.outcome) && taken < limit => Ok(()),
+            Ok(outcome) if *outcome == expected.outcome && taken < limit => Ok(()),
             Ok(outcome) => Err(format!(
                 "{name}: {outcome:?} in {taken:?} instead of {:?} in {limit:?}",
                 expected.outcome
             )),
             Err(text) => Err(format!("{name}: {text} instead of {:?}", expected.outcome)),
         }
-    }
-}
-
-fn fits(seen: Outcome, expected: Outcome) -> bool {
-    match expected {
-        Outcome::FoundGone(_) => seen == expected || seen == Outcome::Released,
-        _ => seen == expected,
     }
 }
 

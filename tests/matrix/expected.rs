@@ -181,7 +181,7 @@ impl fmt::Display for Outcome {
             Outcome::Unextended => f.write_str("`Unconfirmed`, held to its deadline"),
             Outcome::Released => f.write_str("released"),
             Outcome::Unreleased => f.write_str("`Unconfirmed`"),
-            Outcome::FoundGone(loss) => write!(f, "`AlreadyLost({loss:?})` or released"),
+            Outcome::FoundGone(loss) => write!(f, "`AlreadyLost({loss:?})`"),
         }
     }
 }

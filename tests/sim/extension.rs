@@ -148,6 +148,35 @@ fn two_clocks_that_were_set_forward_are_no_standstill() {
     assert_eq!(guard.loss(), None, "{}", world.log());
 }
 
+/// No clock of ours counts a standstill of the virtual machine: it shows as servers whose clocks
+/// are all ahead, at the first extension already, since grants bring their time back.
+#[test]
+fn a_standstill_between_the_grant_and_the_first_extension_is_a_loss() {
+    let world = world(5);
+    let me = process(&world, TTL);
+    let guard = acquire(&world, &me);
+    run(&world, ms(50));
+    for node in 0..5 {
+        world.server(node).step_forward(TTL / 2);
+    }
+    run(&world, TTL / 2);
+    assert_eq!(guard.loss(), Some(Loss::Frozen), "{}", world.log());
+}
+
+#[test]
+fn a_standstill_before_the_grant_costs_nothing() {
+    let world = world(5);
+    let me = process(&world, TTL);
+    drop(acquire(&world, &me));
+    run(&world, ms(50));
+    for node in 0..5 {
+        world.server(node).step_forward(TTL / 2);
+    }
+    let guard = acquire(&world, &me);
+    run(&world, TTL * 2);
+    assert_eq!(guard.loss(), None, "{}", world.log());
+}
+
 #[test]
 fn nodes_that_were_away_get_the_key_with_the_next_extension() {
     let world = world(5);

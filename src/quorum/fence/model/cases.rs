@@ -46,7 +46,7 @@ fn scenario(rule: Rule, counters: [u64; NODES]) -> Scenario {
         losses: 0,
         loss: Loss::Everything,
         time: UNTIMED,
-        cap: if full() { 20_000_000 } else { 120_000 },
+        cap: if full() { 5_000_000 } else { 120_000 },
     }
 }
 
