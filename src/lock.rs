@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::warn;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, check_resource};
 use crate::coordinator::Secret;
 use crate::engine::{Command, Core, Handle};
 use crate::error::{AcquireError, Attempt, Headline, Loss, Printable, Released, RunError};
@@ -262,15 +262,7 @@ impl Lock {
     }
 
     fn spec(&self) -> Result<Spec, ConfigError> {
-        let length = self.resource.len();
-        if !(1..=key::LONGEST_RESOURCE).contains(&length) {
-            return Err(ConfigError::new(
-                "resource",
-                format!("{length} bytes"),
-                "a resource has a name of 1 to 65536 bytes",
-                "name what is to be locked, or lock a digest of a longer name",
-            ));
-        }
+        check_resource(&self.resource)?;
         let prefix = &self.core.settings().prefix;
         Ok(Spec {
             resource: Arc::clone(&self.resource),

@@ -19,6 +19,7 @@ mod error;
 #[cfg(feature = "serde")]
 mod file;
 mod node;
+mod resource;
 mod secret;
 mod setting;
 mod settings;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 pub use error::{ConfigError, Origin};
 pub use node::Node;
+pub(crate) use resource::check_resource;
 pub(crate) use settings::Settings;
 
 use crate::quorum::{self, GuardMode, Wait};
