@@ -96,6 +96,10 @@ impl Client {
         }
     }
 
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
     /// The lock on `resource`: any bytes or text but none, up to 64 KiB. Does no I/O.
     ///
     /// Two resources are the same if their bytes are: case and Unicode normal forms count.

@@ -25,6 +25,38 @@ pub(crate) fn marker_key(prefix: &str) -> Vec<u8> {
     key
 }
 
+/// How the keys of all locks begin whose resource begins with `start`: escaping works byte by
+/// byte, so that the beginning of a name is the beginning of its key. They end in `}`; what stands
+/// behind that is no lock.
+pub(crate) fn lock_key_start(prefix: &str, start: &[u8]) -> Vec<u8> {
+    let mut key = lock_key(prefix, start);
+    key.pop();
+    key
+}
+
+/// The resource whose lock has this key, byte for byte; `None` where no lock has it: helpers of
+/// locks (`:fence`, `:label`), the marker, other prefixes.
+pub(crate) fn resource_of(prefix: &str, key: &[u8]) -> Option<Vec<u8>> {
+    let start = lock_key_start(prefix, b"");
+    let mut rest = key.strip_prefix(&start[..])?.strip_suffix(b"}")?;
+    let mut resource = Vec::with_capacity(rest.len());
+    while let Some((&byte, after)) = rest.split_first() {
+        let (byte, taken) = match byte {
+            b'%' => match after {
+                [b'7', b'B', ..] => (b'{', 3),
+                [b'7', b'D', ..] => (b'}', 3),
+                [b'2', b'5', ..] => (b'%', 3),
+                _ => return None,
+            },
+            b'{' | b'}' => return None,
+            other => (other, 1),
+        };
+        resource.push(byte);
+        rest = &rest[taken..];
+    }
+    (!resource.is_empty()).then_some(resource)
+}
+
 fn escape(text: &[u8], into: &mut Vec<u8>) {
     for &byte in text {
         match byte {
@@ -74,7 +106,42 @@ mod tests {
         assert_ne!(lock_key("", b"{"), lock_key("", b"%7B"));
     }
 
+    #[test]
+    fn what_no_lock_has_is_no_resource() {
+        let of = |key: &[u8]| resource_of("q:", key);
+        assert_eq!(of(b"q:{job}").unwrap(), b"job");
+        assert_eq!(of(b"q:{a%7Bb%7D%25}").unwrap(), b"a{b}%");
+        for key in [
+            &b"q:since"[..],
+            b"q:{job}:fence",
+            b"q:{job}:label",
+            b"q:{}",
+            b"q:{a{b}",
+            b"q:{a}b}",
+            b"q:{%41}",
+            b"q:{%7",
+            b"q:{%7}",
+            b"other:{job}",
+            b"",
+        ] {
+            assert_eq!(of(key), None, "{}", key.escape_ascii());
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_key_tells_its_resource_byte_for_byte(
+            prefix in ".*",
+            resource in prop::collection::vec(any::<u8>(), 1..30),
+            cut in 0..30_usize,
+        ) {
+            let key = lock_key(&prefix, &resource);
+            prop_assert_eq!(resource_of(&prefix, &key), Some(resource.clone()));
+            let start = &resource[..cut.min(resource.len())];
+            prop_assert!(key.starts_with(&lock_key_start(&prefix, start)));
+            prop_assert_eq!(resource_of(&prefix, &[&key[..], b":fence"].concat()), None);
+        }
+
         #[test]
         fn different_names_have_different_keys(
             a in (".*", prop::collection::vec(any::<u8>(), 0..20)),

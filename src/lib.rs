@@ -15,6 +15,7 @@ mod error;
 pub mod fence;
 mod guard;
 mod hash;
+mod inspect;
 mod keeper;
 mod key;
 mod lock;
@@ -32,6 +33,10 @@ pub use error::{
     RunError, Vote,
 };
 pub use guard::{Guard, Held, Lost};
+pub use inspect::{
+    ForceReleaseError, ForcedRelease, KeyState, Listed, Listing, LockState, NodeKey, OwnerId,
+    Status,
+};
 pub use lock::Lock;
 pub use node::{Fault, FaultKind};
 pub use quorum::FencingToken;

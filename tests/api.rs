@@ -40,6 +40,15 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<Released>();
     shared::<Fault>();
     shared::<FaultKind>();
+    shared::<Status>();
+    shared::<LockState>();
+    shared::<NodeKey>();
+    shared::<KeyState>();
+    shared::<OwnerId>();
+    shared::<Listing>();
+    shared::<Listed>();
+    shared::<ForcedRelease>();
+    error::<ForceReleaseError>();
     error::<AcquireError>();
     error::<AttachError>();
     error::<ExtendError>();
@@ -85,6 +94,9 @@ fn futures_can_be_spawned(client: Client, lock: &Lock, guard: &Guard, held: &Hel
     spawned(&guard.lost());
     spawned(&held.lost());
     sent(&client.close());
+    sent(&client.status("job"));
+    sent(&client.list(""));
+    sent(&client.force_release("job"));
     let owned = lock.clone();
     spawned(&async move {
         let guard = owned.acquire().await?;
@@ -116,6 +128,12 @@ async fn ignoring_warns(client: &Client, lock: &Lock, guard: Guard, held: &Held)
     client.close();
     #[expect(unused_must_use)]
     client.close().await;
+    #[expect(unused_must_use)]
+    client.status("job");
+    #[expect(unused_must_use)]
+    client.list("").await;
+    #[expect(unused_must_use)]
+    client.force_release("job").await;
     #[expect(unused_must_use)]
     guard.lost();
     #[expect(unused_must_use)]

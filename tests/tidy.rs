@@ -22,6 +22,7 @@ const RANKS: &[(&str, u32)] = &[
     ("blocking", 1),
     ("check", 1),
     ("fence", 1),
+    ("inspect", 1),
     ("sim", 1),
     ("testing", 1),
     ("client", 2),

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::config::{ConfigError, Settings};
 use crate::coordinator::{Counters, Rules};
 use crate::error::AcquireError;
+use crate::node::inspect::{Inspector, ServerInspector};
 use crate::queue::Terms;
 
 /// Starts an engine: on a thread, or in a simulation that runs it itself.
@@ -20,6 +21,8 @@ pub(crate) type Start = dyn Fn(Setup) -> io::Result<Handle> + Send + Sync;
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) clock: Clock,
+    /// Looks at the keys of the nodes, where these are no servers that the settings name.
+    pub(crate) inspector: Option<Arc<dyn Inspector>>,
     pub(crate) nodes: Arc<MakeNodes>,
     pub(crate) start: Arc<Start>,
 }
@@ -30,6 +33,7 @@ impl Source {
         let start = Arc::new(super::start);
         Source {
             clock,
+            inspector: None,
             nodes,
             start,
         }
@@ -58,6 +62,20 @@ impl Core {
 
     pub(crate) fn settings(&self) -> &Arc<Settings> {
         &self.settings
+    }
+
+    /// What looks at the keys of the nodes, beside the engine.
+    pub(crate) fn inspector(&self) -> Arc<dyn Inspector> {
+        if let Some(inspector) = &self.source.inspector {
+            return Arc::clone(inspector);
+        }
+        let node_timeout = self
+            .settings
+            .timing(None)
+            .map(|timing| timing.node_timeout());
+        let node_timeout = node_timeout.unwrap_or(Duration::ZERO);
+        let targets = self.settings.targets();
+        Arc::new(ServerInspector::new(targets, node_timeout))
     }
 
     /// The terms of every lock that has no settings of its own.

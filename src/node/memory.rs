@@ -16,6 +16,7 @@ pub(crate) mod chance;
 mod counters;
 pub(crate) mod faults;
 mod hands;
+pub(crate) mod inspect;
 pub(crate) mod journal;
 pub(crate) mod server;
 mod service;

@@ -24,6 +24,7 @@ pub(crate) mod connect;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod counter;
 pub(crate) mod fault;
+pub(crate) mod inspect;
 pub(crate) mod lane;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod memory;

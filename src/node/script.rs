@@ -9,10 +9,17 @@ pub(crate) struct Script {
     pub(crate) sha: String,
 }
 
+/// The SHA-1 of a text, in hexadecimal digits.
+pub(crate) fn digest(text: &str) -> String {
+    redis::Script::new(text).get_hash().to_owned()
+}
+
 impl Script {
     fn new(text: &'static str) -> Self {
-        let sha = redis::Script::new(text).get_hash().to_owned();
-        Script { text, sha }
+        Script {
+            text,
+            sha: digest(text),
+        }
     }
 }
 
@@ -29,5 +36,7 @@ pub(crate) static GRANT: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("grant.lua")));
 pub(crate) static RAISE: LazyLock<Script> = LazyLock::new(|| Script::new(lifting!("raise.lua")));
 pub(crate) static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(lifting!("extend.lua")));
+pub(crate) static FORCE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("force.lua")));
 pub(crate) static RELEASE: LazyLock<Script> =
     LazyLock::new(|| Script::new(lifting!("release.lua")));

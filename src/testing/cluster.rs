@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::{Clock, Node};
 use crate::client::Client;
@@ -11,6 +12,7 @@ use crate::config::{Config, ConfigError, Settings};
 use crate::engine::{Source, Start};
 use crate::key;
 use crate::node::Inbox;
+use crate::node::memory::inspect::MemoryInspector;
 use crate::node::memory::journal::Journal;
 use crate::node::memory::server::{Server, Shared};
 use crate::node::memory::{MemoryNode, Terms};
@@ -120,6 +122,7 @@ impl Cluster {
             limit: QUEUE_LIMIT,
             drives,
         };
+        let inspector = self.inspector(number, &names, terms.patience);
         for node in self.nodes.iter() {
             let now = self.clock.now();
             node.server.lock().age(&terms.marker_key, now);
@@ -136,10 +139,22 @@ impl Cluster {
         };
         let source = Source {
             clock: self.clock.clone(),
+            inspector: Some(Arc::new(inspector)),
             nodes: Arc::new(nodes),
             start,
         };
         Ok((Client::over(settings, source), number))
+    }
+
+    /// What looks at the servers for client `number`.
+    fn inspector(&self, number: u32, names: &[String], patience: Duration) -> MemoryInspector {
+        let servers = self.nodes.iter().map(|node| node.server.clone());
+        MemoryInspector {
+            client: number,
+            servers: names.iter().cloned().zip(servers).collect(),
+            clock: self.clock.clone(),
+            node_timeout: patience,
+        }
     }
 
     fn names(&self, settings: &Settings) -> Vec<String> {

@@ -1,0 +1,50 @@
+//! A thread of its own for work that must not wait for the client's, nor hold it up.
+
+use std::future::Future;
+
+use futures::future::{BoxFuture, FutureExt};
+use tokio::sync::oneshot;
+
+use crate::node::{Fault, FaultKind};
+
+/// Runs the future that `work` makes on a thread that ends with it, or when nobody waits for it
+/// any more. Needs no runtime of the caller's.
+///
+/// # Errors
+/// The operating system gives no thread.
+pub(super) fn aside<T, F>(
+    work: impl FnOnce() -> F + Send + 'static,
+) -> BoxFuture<'static, Result<T, Fault>>
+where
+    T: Send + 'static,
+    F: Future<Output = T>,
+{
+    let failed = |what: String| Fault::new(FaultKind::Unreachable, format!("not asked: {what}"));
+    async move {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| failed(error.to_string()))?;
+        let (mut reply, answer) = oneshot::channel();
+        let run = move || {
+            let outcome = runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    () = reply.closed() => None,
+                    outcome = work() => Some(outcome),
+                }
+            });
+            // A name that is being looked up cannot be stopped, and is not waited for.
+            runtime.shutdown_background();
+            if let Some(outcome) = outcome {
+                let _ = reply.send(outcome);
+            }
+        };
+        std::thread::Builder::new()
+            .name("quorumlock-look".into())
+            .spawn(run)
+            .map_err(|error| failed(error.to_string()))?;
+        answer.await.map_err(|_| failed("its thread ended".into()))
+    }
+    .boxed()
+}
