@@ -92,6 +92,70 @@ fn two_missing_keys_are_set_again_once_a_silent_node_is_known_to_be_down() {
     assert_eq!(guard.loss(), None);
 }
 
+/// By an operator's call, whichever two of the nodes it cannot reach.
+#[test]
+fn a_forced_release_ends_the_lease_although_two_nodes_are_not_reached() {
+    for (one, other) in (0..5).flat_map(|one| (0..one).map(move |other| (one, other))) {
+        let (world, guard, me) = held();
+        let (admin, client) = process(&world, TTL);
+        world.server(one).hang();
+        world.server(other).hang();
+        let task = world.spawn(admin, async move { client.force_release(JOB).await });
+        let freed = finish(&world, &task, ms(10)).expect("three are enough");
+        assert!(freed.was_held(), "{freed}");
+        assert_eq!(world.cluster().holders(JOB), [2]);
+        let task = world.spawn(me, guard.lost());
+        assert_eq!(finish(&world, &task, TTL / 3 + ms(200)), Loss::Deleted);
+        world.heal();
+        run(&world, TTL * 2);
+        assert_clean(&world, "long after the loss");
+    }
+}
+
+/// The extension is on its way to some nodes and has passed others when the keys are deleted.
+#[test]
+fn a_forced_release_amid_an_extension_ends_the_lease_at_the_next_one() {
+    // The extension goes out after a third of the TTL, or up to a 64th of that earlier.
+    let mut heard_after = Vec::new();
+    for micros in (0..30_000).step_by(250) {
+        let (world, guard, me) = held();
+        let (admin, client) = process(&world, TTL);
+        let moment = TTL / 3 - ms(20) + Duration::from_micros(micros);
+        run(&world, moment - world.elapsed());
+        let task = world.spawn(admin, async move { client.force_release(JOB).await });
+        let freed = finish(&world, &task, ms(10)).expect("all were reached");
+        assert_eq!(freed.deleted(), 5, "{micros} µs: {freed}");
+        let freed_at = world.elapsed();
+        let task = world.spawn(me, guard.lost());
+        let loss = finish(&world, &task, TTL / 3 + ms(200));
+        assert_eq!(loss, Loss::Deleted, "{micros} µs");
+        heard_after.push(world.elapsed() - freed_at);
+        run(&world, TTL * 2);
+        assert_clean(&world, "long after the loss");
+    }
+    // Some found an extension before it, some behind it: those in between found it on its way.
+    let (soonest, latest) = (heard_after.iter().min(), heard_after.iter().max());
+    assert!(soonest.is_some_and(|time| *time < ms(20)), "{soonest:?}");
+    assert!(latest.is_some_and(|time| *time > TTL / 4), "{latest:?}");
+}
+
+/// With fewer keys deleted the holder goes on: it is not said that the lock is free.
+#[test]
+fn a_forced_release_that_reaches_two_keys_is_unconfirmed_and_the_holder_heals_them() {
+    let (world, guard, _) = held();
+    let (admin, client) = process(&world, TTL);
+    for node in 0..3 {
+        world.link(admin, node).hold();
+    }
+    let task = world.spawn(admin, async move { client.force_release(JOB).await });
+    let error = finish(&world, &task, ms(10)).expect_err("three were not reached");
+    let freed = error.partial().expect("what was deleted");
+    assert_eq!((freed.deleted(), freed.was_held()), (2, false), "{error}");
+    run(&world, TTL * 2);
+    assert_eq!(guard.loss(), None, "{}", world.log());
+    assert_eq!(world.cluster().holders(JOB), [5]);
+}
+
 #[test]
 fn another_owner_on_three_of_five_is_a_loss_that_leaves_their_keys() {
     let (world, guard, me) = held();
