@@ -89,6 +89,36 @@ fn seat_booking_sells_no_seat_twice() {
 }
 
 #[test]
+fn the_operator_sees_a_lock_and_frees_it() {
+    let nodes = Cluster::start(3);
+    for node in nodes.iter() {
+        let (owner, ttl) = ("ab".repeat(20), std::time::Duration::from_secs(60));
+        let mut probe = node.probe();
+        probe.set_raw("quorumlock:{job}", owner, Some(ttl));
+    }
+    let operator = |verb: &str, name: &str| {
+        let mut command = Command::new(program("operator"));
+        command.env("QUORUMLOCK_NODES", nodes.urls().join(","));
+        let output = command.args([verb, name]).output();
+        let output = output.expect("the example runs");
+        (output.status.code(), text(&output.stdout))
+    };
+    let (code, told) = operator("status", "job");
+    assert!(code == Some(0) && told.contains("by abababab…"), "{told}");
+    println!("{told}");
+    let (code, told) = operator("list", "j");
+    assert!(code == Some(0) && told.contains("\n\"job\"  "), "{told}");
+    println!("{told}");
+    let (code, told) = operator("force-release", "job");
+    assert!(
+        code == Some(0) && told.contains("it held the lock"),
+        "{told}"
+    );
+    println!("{told}");
+    assert_eq!(operator("status", "job").0, Some(1));
+}
+
+#[test]
 fn shared_file_refuses_the_stale_line() {
     let told = run("shared_file", &Cluster::start(5), None);
     assert!(told.contains("Ada's second line is not in it"), "{told}");
