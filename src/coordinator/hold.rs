@@ -22,7 +22,7 @@ impl Coordinator {
         let Some(held) = self.held.get(&lease) else {
             return;
         };
-        let order = Rc::clone(&held.order);
+        let order = Rc::new(held.order.clone());
         let known = held.presence.known(self.quorum);
         let hints = self.hints(held.spread);
         let hint = held.spread.value();
@@ -180,7 +180,7 @@ impl Coordinator {
         let to = held.touched.or(all.minus(self.down));
         let until = timing.gone(now);
         let terms = (until, held.spread);
-        let id = self.send_releases(held.order, to, terms, Some(lease), now);
+        let id = self.send_releases(Rc::new(held.order), to, terms, Some(lease), now);
         self.timers.set(now.after(timing.node_timeout()), id);
     }
 

@@ -69,7 +69,8 @@ pub(super) struct Releasing {
 
 /// A lease that stands.
 pub(super) struct Held {
-    pub(super) order: Rc<Order>,
+    /// Put behind a pointer only while requests are under way.
+    pub(super) order: Order,
     /// The nodes that may have the key: a release must reach them.
     pub(super) touched: NodeSet,
     /// Where the key is known to be.

@@ -17,7 +17,8 @@ pub(crate) struct Cell {
     clock: Clock,
     /// In nanoseconds of the boot clock; [`OVER`] when the hold has ended.
     deadline: AtomicU64,
-    end: Mutex<End>,
+    /// Made when somebody waits for the end, or at it: most holds last without either.
+    end: Mutex<Option<Box<End>>>,
 }
 
 const OVER: u64 = 0;
@@ -99,7 +100,8 @@ impl Cell {
 
     fn finish(&self, loss: Loss) {
         let wakers = {
-            let mut end = self.lock();
+            let mut slot = self.lock();
+            let end = slot.get_or_insert_default();
             end.loss.get_or_insert(loss);
             std::mem::take(&mut end.wakers)
         };
@@ -112,13 +114,15 @@ impl Cell {
             return None;
         }
         // Between the deadline's end and its reason there is a moment without one.
-        Some(self.lock().loss.unwrap_or(Loss::Expired))
+        let loss = self.lock().as_ref().and_then(|end| end.loss);
+        Some(loss.unwrap_or(Loss::Expired))
     }
 
     /// Ready with the reason once the hold is over; else `waker` is woken then.
     pub(crate) fn poll_loss(&self, waker: &Waker) -> Poll<Loss> {
         {
-            let mut end = self.lock();
+            let mut slot = self.lock();
+            let end = slot.get_or_insert_default();
             if end.loss.is_none() && !end.wakers.iter().any(|known| known.will_wake(waker)) {
                 end.wakers.push(waker.clone());
             }
@@ -131,10 +135,12 @@ impl Cell {
 
     /// A waiter that is dropped takes its waker along.
     pub(crate) fn forget(&self, waker: &Waker) {
-        self.lock().wakers.retain(|known| !known.will_wake(waker));
+        if let Some(end) = &mut *self.lock() {
+            end.wakers.retain(|known| !known.will_wake(waker));
+        }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, End> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Box<End>>> {
         // Nothing panics while it is held; and if it did, the data would still be whole.
         self.end
             .lock()
@@ -218,6 +224,10 @@ mod tests {
         let (cell, _clock) = self::cell(10, 100);
         assert_eq!(cell.poll_loss(&waker), Poll::Pending);
         cell.forget(&waker);
-        assert!(cell.lock().wakers.is_empty());
+        assert!(
+            cell.lock()
+                .as_ref()
+                .is_some_and(|end| end.wakers.is_empty())
+        );
     }
 }

@@ -43,7 +43,7 @@ pub(crate) type AskId = u64;
 pub(crate) const NOBODY: AskId = 0;
 
 /// The key and the owner token that a request is about, shared by the nodes of a round.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) key: Arc<[u8]>,
     pub(crate) token: OwnerToken,
