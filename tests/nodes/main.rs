@@ -10,6 +10,7 @@ mod data_loss;
 mod errors;
 mod faults;
 mod handshake;
+mod life;
 mod login;
 mod membership;
 mod names;
