@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each round trip so gives an interval that the offset must lie in, as wide as the trip was
-//! long. The shortest trips of the first and of the second half give the rate.
+//! long. Two short trips that are far apart give the rate.
 
 use std::time::Duration;
 
@@ -43,30 +43,32 @@ fn best(samples: &[Sample]) -> Option<&Sample> {
 
 /// Reads both clocks off the samples, which are in order. `None` without a single time.
 pub(super) fn compare(samples: &[Sample]) -> Option<Clocks> {
-    let offset = interval(best(samples)?)?;
-    let (early, late) = samples.split_at(samples.len() / 2);
     Some(Clocks {
-        offset,
-        rate: rate(early, late),
+        offset: interval(best(samples)?)?,
+        rate: rate(samples),
     })
 }
 
-fn rate(early: &[Sample], late: &[Sample]) -> Option<(f64, f64)> {
-    let (early, late) = (best(early)?, best(late)?);
-    let (before, after) = (interval(early)?, interval(late)?);
-    let middle = |sample: &Sample| {
-        i128::from(sample.sent.as_nanos()) / 2 + i128::from(sample.received.as_nanos()) / 2
-    };
-    let span = middle(late) - middle(early);
-    if span <= 0 {
-        return None;
-    }
-    let millionths = |nanos: i128| nanos as f64 / span as f64 * 1e6;
-    let (least, most) = (
-        millionths(after.0 - before.1),
-        millionths(after.1 - before.0),
-    );
-    Some(((least + most) / 2.0, (most - least) / 2.0))
+/// Of all pairs the one that leaves the least doubt: short trips, far apart.
+fn rate(samples: &[Sample]) -> Option<(f64, f64)> {
+    let timed = samples.iter().filter_map(|s| Some((s, interval(s)?)));
+    let timed: Vec<_> = timed.collect();
+    let later = |at: usize| timed.get(at + 1..).unwrap_or_default();
+    let pairs = timed.iter().enumerate();
+    let pairs = pairs.flat_map(|(at, early)| later(at).iter().map(move |late| (early, late)));
+    let rates = pairs.filter_map(|(early, late)| {
+        let span = middle(late.0) - middle(early.0);
+        let (before, after) = (early.1, late.1);
+        let millionths = |nanos: i128| nanos as f64 / span as f64 * 1e6;
+        let least = millionths(after.0 - before.1);
+        let most = millionths(after.1 - before.0);
+        (span > 0).then_some(((least + most) / 2.0, (most - least) / 2.0))
+    });
+    rates.min_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+fn middle(sample: &Sample) -> i128 {
+    i128::from(sample.sent.as_nanos()) / 2 + i128::from(sample.received.as_nanos()) / 2
 }
 
 /// By how much the clock was set while it was watched: what neither the round trips nor a rate of

@@ -217,13 +217,14 @@ fn follows(seen: &Seen<'_>, index: usize) -> Option<String> {
 }
 
 fn reading(clocks: Clocks, survey: &Survey, base: i128, settings: &Settings) -> ClockReading {
-    let millis = |nanos: i128| nanos as f64 / 1e6;
     let (least, most) = clocks.offset;
+    // To what can be told apart: microseconds, and tenths of a millionth. Doubts are rounded up.
+    let micros = |nanos: i128| nanos as f64 / 1e3;
     ClockReading {
-        offset_ms: millis((least + most) / 2 - base),
-        offset_doubt_ms: millis((most - least) / 2),
-        rate_ppm: clocks.rate.map(|rate| rate.0),
-        rate_doubt_ppm: clocks.rate.map(|rate| rate.1),
+        offset_ms: micros((least + most) / 2 - base).round() / 1e3,
+        offset_doubt_ms: micros((most - least) / 2).ceil() / 1e3,
+        rate_ppm: clocks.rate.map(|rate| (rate.0 * 10.0).round() / 10.0),
+        rate_doubt_ppm: clocks.rate.map(|rate| (rate.1 * 10.0).ceil() / 10.0),
         stepped: clocks::step(&survey.samples, settings.drift_parts().0),
     }
 }

@@ -131,6 +131,7 @@ pub(crate) async fn survey(target: Target, plan: Plan, clock: Clock) -> Survey {
     };
     drop(all);
     let mut found = found.into_inner();
+    found.missing.sort_unstable();
     if let Some(fault) = fault {
         found.fault = Some(fault);
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use quorumlock::{Client, NodeState};
 
-use crate::common::{check, name, settings};
+use crate::common::{check, name, patient, settings};
 use crate::support::Cluster;
 
 #[tokio::test]
 async fn a_sound_set_has_nothing_to_report() {
     let cluster = Cluster::start(5);
-    let report = check(settings(cluster.urls())).await;
+    let report = check(patient(cluster.urls())).await;
     assert!(report.is_good(), "{report}");
     assert_eq!(report.quorum(), 3);
     assert_eq!((report.votes(), report.may_fail()), (5, 2));
@@ -49,7 +49,7 @@ async fn a_sound_set_has_nothing_to_report() {
             "{report}"
         );
         let (rate, doubt) = (clock.rate_ppm(), clock.rate_doubt_ppm());
-        let (rate, doubt) = rate.zip(doubt).expect("two halves of the probe");
+        let (rate, doubt) = rate.zip(doubt).expect("two samples");
         assert!(rate.abs() <= doubt + 2_000.0, "{report}");
     }
     assert_eq!(processes.len(), 5);
@@ -77,7 +77,7 @@ async fn a_client_in_use_is_checked_beside_its_work() {
 #[test]
 fn it_needs_no_runtime_of_the_caller() {
     let cluster = Cluster::start(1);
-    let client = Client::with_config(settings(cluster.urls())).expect("usable settings");
+    let client = Client::with_config(patient(cluster.urls())).expect("usable settings");
     let report = futures::executor::block_on(client.check());
     assert_eq!(report.votes(), 1, "{report}");
     assert!(report.is_good(), "{report}");

@@ -24,7 +24,6 @@ impl Server {
             fault: self.faults.present(),
             facts: Facts {
                 product: Some("in memory".to_owned()),
-                version: Some(String::new()),
                 role: Some(Role::Master),
                 run_id: Some(self.run_id.clone()),
                 uptime: Some(Duration::from_secs(seconds.saturating_sub(self.born))),

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{try_join, try_join_all, try_join3};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
 use tokio::time::{sleep, timeout};
@@ -33,22 +34,26 @@ impl Look<'_> {
     ///
     /// # Errors
     /// What ended it early. What was found by then is kept.
-    pub(super) async fn all(mut self) -> Result<(), Fault> {
-        self.facts().await?;
-        self.reads().await?;
-        self.dry_runs().await?;
+    pub(super) async fn all(self) -> Result<(), Fault> {
+        let limit = self.plan.limit().saturating_mul(2);
+        let questions = try_join3(self.facts(), self.reads(), self.dry_runs());
+        match timeout(limit, questions).await {
+            Ok(answers) => answers.map(|_| ())?,
+            Err(_) => return Err(Stage::Introducing.spent(limit)),
+        }
         self.probe().await
     }
 
     /// # Errors
     /// The connection is of no use any more, or there is no answer.
-    async fn ask(&mut self, args: &[&[u8]]) -> Result<Said, Fault> {
+    async fn ask(&self, args: &[&[u8]]) -> Result<Said, Fault> {
         let mut command = Cmd::new();
         for arg in args {
             command.arg(*arg);
         }
         let limit = self.plan.limit();
-        let answer = timeout(limit, self.connection.send_packed_command(&command)).await;
+        let mut connection = self.connection.clone();
+        let answer = timeout(limit, connection.send_packed_command(&command)).await;
         let answer = answer.map_err(|_| Stage::Introducing.spent(limit))?;
         match answer {
             Ok(Value::ServerError(error)) => Ok(Said::Refused(server_fault(&error))),
@@ -65,30 +70,39 @@ impl Look<'_> {
         }
     }
 
-    async fn facts(&mut self) -> Result<(), Fault> {
-        match self.ask(&[b"INFO"]).await? {
-            Said::Value(value) => self.found.borrow_mut().facts.read_info(&value),
-            Said::Refused(fault) if fault.kind() == FaultKind::Auth => return Err(fault),
-            Said::Refused(_) => {
-                // Always allowed, and says at least who is there.
-                if let Said::Value(value) = self.ask(&[b"HELLO"]).await? {
-                    self.found.borrow_mut().facts.read_hello(&value);
+    async fn facts(&self) -> Result<(), Fault> {
+        let info = async {
+            match self.ask(&[b"INFO"]).await? {
+                Said::Value(value) => self.found.borrow_mut().facts.read_info(&value),
+                Said::Refused(fault) if fault.kind() == FaultKind::Auth => return Err(fault),
+                Said::Refused(_) => {
+                    // Always allowed, and says at least who is there.
+                    if let Said::Value(value) = self.ask(&[b"HELLO"]).await? {
+                        self.found.borrow_mut().facts.read_hello(&value);
+                    }
                 }
             }
-        }
-        for name in ["save", "appendfsync"] {
-            if let Said::Value(value) = self.ask(&[b"CONFIG", b"GET", name.as_bytes()]).await? {
-                self.found.borrow_mut().facts.read_config(name, &value);
-            }
+            Ok(())
+        };
+        try_join3(info, self.config("save"), self.config("appendfsync")).await?;
+        Ok(())
+    }
+
+    async fn config(&self, name: &str) -> Result<(), Fault> {
+        if let Said::Value(value) = self.ask(&[b"CONFIG", b"GET", name.as_bytes()]).await? {
+            self.found.borrow_mut().facts.read_config(name, &value);
         }
         Ok(())
     }
 
     /// The marker, and the two reading commands of a lock.
-    async fn reads(&mut self) -> Result<(), Fault> {
-        let (marker, lock) = (Arc::clone(&self.plan.marker_key), &self.plan.lock_key);
-        let lock = Arc::clone(lock);
-        match self.ask(&[b"GET", &marker]).await? {
+    async fn reads(&self) -> Result<(), Fault> {
+        let (get, pttl): ([&[u8]; 2], [&[u8]; 2]) = (
+            [b"GET", &self.plan.marker_key],
+            [b"PTTL", &self.plan.lock_key],
+        );
+        let (marker, left) = try_join(self.ask(&get), self.ask(&pttl)).await?;
+        match marker {
             Said::Value(Value::Nil) => self.found.borrow_mut().marker = Some(Marker::Absent),
             Said::Value(value) => match millis(&value) {
                 Ok(since) => self.found.borrow_mut().marker = Some(Marker::Since(since)),
@@ -96,7 +110,7 @@ impl Look<'_> {
             },
             Said::Refused(fault) => self.refused("get", fault),
         }
-        if let Said::Refused(fault) = self.ask(&[b"PTTL", &lock]).await? {
+        if let Said::Refused(fault) = left {
             self.refused("pttl", fault);
         }
         Ok(())
@@ -115,7 +129,7 @@ impl Look<'_> {
 
     /// Asks the server what it would let us do; nothing of it is done. Since Redis 7.0, and only
     /// where `ACL DRYRUN` is allowed.
-    async fn dry_runs(&mut self) -> Result<(), Fault> {
+    async fn dry_runs(&self) -> Result<(), Fault> {
         let Said::Value(Value::BulkString(user)) = self.ask(&[b"ACL", b"WHOAMI"]).await? else {
             return Ok(());
         };
@@ -136,10 +150,9 @@ impl Look<'_> {
             &[b"pexpire", &lock, b"1"],
             &[b"time"],
         ];
-        for command in commands {
-            let dry: [&[u8]; 3] = [b"ACL", b"DRYRUN", &user];
-            let dry = [&dry[..], command].concat();
-            match self.ask(&dry).await? {
+        let answers = try_join_all(commands.map(|command| self.dry_run(&user, command))).await?;
+        for (command, said) in commands.iter().zip(answers) {
+            match said {
                 Said::Value(Value::Okay) => {}
                 Said::Value(Value::BulkString(text)) => {
                     let name = String::from_utf8_lossy(command[0]);
@@ -154,8 +167,13 @@ impl Look<'_> {
         Ok(())
     }
 
+    async fn dry_run(&self, user: &[u8], command: &[&[u8]]) -> Result<Said, Fault> {
+        let start: [&[u8]; 3] = [b"ACL", b"DRYRUN", user];
+        self.ask(&[&start, command].concat()).await
+    }
+
     /// One TIME after the other, spread over the span of the plan.
-    async fn probe(&mut self) -> Result<(), Fault> {
+    async fn probe(&self) -> Result<(), Fault> {
         let start = self.clock.now();
         let step = self.plan.span / self.plan.samples.max(1);
         for count in 0..self.plan.samples {
