@@ -164,6 +164,8 @@ async fn a_permission_that_a_lock_needs_is_missed() {
 async fn a_user_with_just_what_a_lock_needs_is_not_called_insufficient() {
     let cluster = Cluster::start(3);
     let needed = "~quorumlock:* -@all +eval +evalsha +set +get +del +pttl +pexpire +time";
+    let readme = include_str!("../../README.md");
+    assert!(readme.contains(needed), "the README has other rules");
     let rules: Vec<_> = needed.split(' ').collect();
     let report = check(as_user(&cluster, &rules)).await;
     assert!(report.is_good(), "{report}");

@@ -19,7 +19,7 @@ fn votes(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let waiting: Vec<_> = case.nodes.iter().filter_map(|node| node.votes_in).collect();
     let waits = match waiting.iter().max() {
         Some(longest) => format!(
-            "; {} restarted lately, and have a vote again within {}",
+            "; {} more within {}: restarted lately",
             waiting.len(),
             short(*longest)
         ),
