@@ -35,8 +35,7 @@ pub use node::{ClockReading, NodeReport};
 pub use report::Report;
 
 /// How long the probe of round trips and clocks takes, and how many requests it spreads over
-/// that. An answer is worth a millionth of this, so clock rates are exact to about the round trip
-/// over the span.
+/// that. A clock's rate is bounded to two round trips over the span: 0.2 ms are 400 millionths.
 const SPAN: Duration = Duration::from_secs(1);
 const SAMPLES: u32 = 50;
 

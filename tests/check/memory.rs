@@ -1,7 +1,7 @@
 //! Nodes in memory: what is known of them, a report that is the same at each run, and its form in
 //! JSON.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::executor::block_on;
 use quorumlock::testing::{Clock, Cluster};
@@ -13,6 +13,14 @@ fn word(client: &Client, node: usize) -> String {
     let state = block_on(client.nodes())[node].state().to_string();
     let end = state.find(':').unwrap_or(state.len());
     state[..end].to_owned()
+}
+
+fn becomes(client: &Client, node: usize, wanted: &str) {
+    let deadline = Instant::now() + 10 * SECOND;
+    while word(client, node) != wanted {
+        assert!(Instant::now() < deadline, "{}", word(client, node));
+        std::thread::yield_now();
+    }
 }
 
 #[test]
@@ -55,28 +63,18 @@ fn each_state_shows_from_outside() {
     let since = block_on(client.nodes())[0].since();
     assert_eq!(since, 50 * SECOND / 1000, "beyond its node timeout");
     cluster.node(0).resume();
-    while word(&client, 0) != "ready" {
-        std::thread::yield_now();
-    }
+    becomes(&client, 0, "ready");
 
     cluster.node(1).fail_next(FaultKind::Permission, 1);
     drop(block_on(lock.acquire()).expect("three nodes"));
-    while word(&client, 1) != "excluded" {
-        std::thread::yield_now();
-    }
+    becomes(&client, 1, "excluded");
     drop(block_on(lock.acquire()).expect("four nodes"));
-    while word(&client, 1) != "ready" {
-        std::thread::yield_now();
-    }
+    becomes(&client, 1, "ready");
 
     cluster.node(2).restart_empty();
-    while word(&client, 2) != "restarting" {
-        std::thread::yield_now();
-    }
+    becomes(&client, 2, "restarting");
     clock.advance(4 * SECOND);
-    while word(&client, 2) != "ready" {
-        std::thread::yield_now();
-    }
+    becomes(&client, 2, "ready");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A set in good order.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quorumlock::{Client, NodeState};
 
@@ -58,13 +58,17 @@ async fn a_sound_set_has_nothing_to_report() {
 #[tokio::test]
 async fn a_client_in_use_is_checked_beside_its_work() {
     let cluster = Cluster::start(3);
-    let client = Client::with_config(settings(cluster.urls())).expect("usable settings");
+    let ttl = Duration::from_secs(4);
+    let config = settings(cluster.urls()).max_ttl(ttl).ttl(ttl);
+    let client = Client::with_config(config).expect("usable settings");
     let guard = client.lock("job").acquire().await.expect("a free lock");
-    // Three TTLs are over before these have ended; the guard is extended meanwhile.
+    let begin = Instant::now();
+    // An extension is due before these have ended.
     let (one, other) = tokio::join!(client.check(), async {
         client.check().await;
         client.check().await
     });
+    assert!(guard.remaining() > ttl.saturating_sub(begin.elapsed()));
     assert!(guard.is_held() && guard.release().await.expect("a quorum").in_time());
     for report in [one, other] {
         assert_eq!(report.votes(), 3, "{report}");
