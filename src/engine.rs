@@ -115,6 +115,9 @@ impl<S: LeaseStore> Engine<S> {
                 let freed = self.keeper.detach(lease, reply, now, &mut self.store);
                 self.freed(freed, now);
             }
+            Command::Nodes { reply } => {
+                let _ = reply.send(self.store.nodes(now));
+            }
             Command::Close { reply } => {
                 self.close(now);
                 self.closing = Some(reply);

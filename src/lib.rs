@@ -6,6 +6,7 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+mod check;
 mod client;
 mod clock;
 mod config;
@@ -21,10 +22,12 @@ mod lock;
 mod node;
 mod queue;
 mod quorum;
+mod status;
 #[cfg(feature = "test-util")]
 pub mod testing;
 mod ticket;
 
+pub use check::{ClockReading, Finding, NodeReport, Report, Severity};
 pub use client::{Client, CloseError};
 pub use config::{Config, ConfigError, Jitter, Node, Origin, RestartGuard};
 pub use error::{
@@ -35,6 +38,7 @@ pub use guard::{Guard, Held, Lost};
 pub use lock::Lock;
 pub use node::{Fault, FaultKind};
 pub use quorum::FencingToken;
+pub use status::{NodeState, NodeStatus};
 pub use ticket::LeaseTicket;
 
 // Foreign crates whose types stand in the signatures of `fence`, in the versions that fit them.

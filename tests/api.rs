@@ -40,6 +40,13 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<Released>();
     shared::<Fault>();
     shared::<FaultKind>();
+    shared::<NodeStatus>();
+    shared::<NodeState>();
+    shared::<Report>();
+    shared::<NodeReport>();
+    shared::<ClockReading>();
+    shared::<Finding>();
+    shared::<Severity>();
     error::<AcquireError>();
     error::<AttachError>();
     error::<ExtendError>();
@@ -85,6 +92,8 @@ fn futures_can_be_spawned(client: Client, lock: &Lock, guard: &Guard, held: &Hel
     spawned(&guard.lost());
     spawned(&held.lost());
     sent(&client.close());
+    sent(&client.nodes());
+    sent(&client.check());
     let owned = lock.clone();
     spawned(&async move {
         let guard = owned.acquire().await?;

@@ -6,6 +6,7 @@ use crate::clock::Instant;
 use crate::error::NodeVote;
 use crate::node::OwnerToken;
 use crate::quorum::{FencingToken, Outcome as Extended, Shortfall, Timing};
+use crate::status::NodeStatus;
 
 /// Names one round of one acquisition. Chosen by whoever asks.
 pub(crate) type AttemptId = u64;
@@ -55,6 +56,8 @@ pub(crate) trait LeaseStore {
     fn flush(&mut self);
     /// Whether every release has been answered, or is owed by a node that is down.
     fn is_quiet(&self) -> bool;
+    /// What is known of the nodes, without asking them.
+    fn nodes(&mut self, now: Instant) -> Vec<NodeStatus>;
 }
 
 /// What has come to an end.

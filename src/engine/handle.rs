@@ -10,6 +10,7 @@ use crate::error::{AcquireError, Loss};
 use crate::keeper::{Cell, DetachReply, ExtendReply, ReleaseReply};
 use crate::queue::{Spec, WaiterId};
 use crate::quorum::{FencingToken, Timing, Wait};
+use crate::status::NodeStatus;
 
 /// Where the outcome of an acquisition goes. The claim inside it releases the lease when it is
 /// dropped, so that an outcome which nobody takes out is not lost.
@@ -42,6 +43,10 @@ pub(crate) enum Command {
     Detach {
         lease: LeaseId,
         reply: DetachReply,
+    },
+    /// What is known of the nodes.
+    Nodes {
+        reply: oneshot::Sender<Vec<NodeStatus>>,
     },
     /// Release everything, refuse what comes, and end. The reply is the number of releases that
     /// were not confirmed in time.

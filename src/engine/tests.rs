@@ -10,6 +10,7 @@ use super::*;
 use crate::coordinator::{AttemptId, Secret};
 use crate::queue::{Spec, Terms};
 use crate::quorum::{Drift, Jitter, Retry, Timing, Wait};
+use crate::status::NodeStatus;
 
 /// A store in which every round fails as soon as it begins: all nodes are down.
 #[derive(Default)]
@@ -45,6 +46,9 @@ impl LeaseStore for Down {
     fn flush(&mut self) {}
     fn is_quiet(&self) -> bool {
         true
+    }
+    fn nodes(&mut self, _: Instant) -> Vec<NodeStatus> {
+        Vec::new()
     }
 }
 

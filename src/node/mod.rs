@@ -3,7 +3,7 @@
 //! ```text
 //!   submit(id, order, ask) ─► [ lane: one queue a node ] ─► connection ─► server
 //!   flush()                                                     │
-//!   Inbox ◄──────────── Answer { id } · Met · Wiped · Up · Down ┘
+//!   Inbox ◄────────── Answer { id } · Met · Wiped · Lost · Down ┘
 //! ```
 //!
 //! **Invariant:** what is submitted to a node for one key reaches the server in the order of
@@ -29,6 +29,7 @@ pub(crate) mod lane;
 pub(crate) mod memory;
 pub(crate) mod redis;
 pub(crate) mod script;
+pub(crate) mod survey;
 pub(crate) mod tls;
 pub(crate) mod token;
 pub(crate) mod wire;
@@ -133,6 +134,9 @@ pub(crate) enum Event {
     /// The marker is gone from the node's data under a live connection. Comes before the answers
     /// that were given without it.
     Wiped,
+    /// The connection has ended, of a node that hung for so long, if it did. The next one is tried
+    /// at once.
+    Lost { why: Fault, hung: Option<Duration> },
     /// There is no connection, for this reason. Told once for each outage.
     Down(Fault),
 }
@@ -149,6 +153,9 @@ pub(crate) trait Node {
     /// nothing will be. A release is always taken.
     fn submit(&mut self, id: AskId, order: &Rc<Order>, ask: Ask, now: Instant)
     -> Result<(), Fault>;
+
+    /// For how long the node has been one that hangs: it gets no new requests.
+    fn hangs(&self, now: Instant) -> Option<Duration>;
 
     /// All requests of this turn are in: what waits may be sent, in one piece.
     fn flush(&mut self);
