@@ -182,8 +182,12 @@ impl Client {
     }
 
     /// Ends the client: releases what its guards hold, lets acquisitions that wait fail with
-    /// [`AcquireError::Closed`](crate::AcquireError::Closed), and waits for the nodes to confirm, for a second or two node
-    /// timeouts at most. The guards hear [`Loss::Closed`](crate::Loss::Closed).
+    /// [`AcquireError::Closed`](crate::AcquireError::Closed), and waits for the nodes to confirm.
+    /// The guards hear [`Loss::Closed`](crate::Loss::Closed).
+    ///
+    /// It gives up when no node has answered a release for a second, or for two node timeouts if
+    /// those are more; and after ten times that, whatever is answered: so a hundred thousand locks
+    /// get the seconds that they take, and dark nodes hold up nobody.
     ///
     /// # Errors
     /// How many releases no quorum has confirmed. Their keys run out with their TTL.

@@ -63,7 +63,8 @@ pub(crate) struct Coordinator {
     timers: Timers<AskId>,
     outcomes: VecDeque<Outcome>,
     down: NodeSet,
-    releases: usize,
+    /// Releases on their way, each counted once for each node.
+    unanswered: usize,
     /// The life of each node, for people to look at; made at the first turn.
     sights: Vec<Sight>,
     looked: Instant,
@@ -94,7 +95,7 @@ impl Coordinator {
             timers: Timers::default(),
             outcomes: VecDeque::new(),
             down: NodeSet::EMPTY,
-            releases: 0,
+            unanswered: 0,
             sights: Vec::new(),
             looked: Instant::from_nanos(0),
             patience: rules.patience,
@@ -302,8 +303,8 @@ impl LeaseStore for Coordinator {
         }
     }
 
-    fn is_quiet(&self) -> bool {
-        self.releases == 0
+    fn unreleased(&self) -> usize {
+        self.unanswered
     }
 
     fn nodes(&mut self, now: Instant) -> Vec<NodeStatus> {

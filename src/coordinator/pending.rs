@@ -65,6 +65,8 @@ pub(super) struct Releasing {
     pub(super) absent: NodeSet,
     pub(super) failed: NodeSet,
     pub(super) reported: bool,
+    /// Reported without a quorum.
+    pub(super) unconfirmed: bool,
 }
 
 /// A lease that stands.

@@ -44,8 +44,8 @@ impl LeaseStore for Down {
     }
     fn turn(&mut self, _: Instant) {}
     fn flush(&mut self) {}
-    fn is_quiet(&self) -> bool {
-        true
+    fn unreleased(&self) -> usize {
+        0
     }
     fn nodes(&mut self, _: Instant) -> Vec<NodeStatus> {
         Vec::new()
