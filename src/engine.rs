@@ -234,7 +234,6 @@ impl<S: LeaseStore> Engine<S> {
             lease,
             token,
             cell,
-            spec,
             handle: reply.handle,
             kept: false,
         };

@@ -1,7 +1,10 @@
 //! Distributed locks on independent Redis or Valkey nodes.
 #![forbid(unsafe_code)]
 // Unit tests reach parts of the in-memory nodes that only the feature brings together.
-#![cfg_attr(all(test, not(feature = "test-util")), allow(dead_code, unused_imports))]
+#![cfg_attr(
+    all(test, not(feature = "test-util")),
+    allow(dead_code, unused_imports)
+)]
 #![warn(missing_docs, unreachable_pub)]
 #![cfg_attr(
     not(test),

@@ -102,12 +102,16 @@ pub(crate) struct Claim {
     pub(crate) lease: LeaseId,
     pub(crate) token: FencingToken,
     pub(crate) cell: Arc<Cell>,
-    pub(crate) spec: Arc<Spec>,
     pub(super) handle: Handle,
     pub(super) kept: bool,
 }
 
 impl Claim {
+    /// What is held, and on which terms.
+    pub(crate) fn spec(&self) -> &Arc<Spec> {
+        self.cell.spec()
+    }
+
     /// Asks the engine for something about this lease. `false` when there is no engine any more.
     pub(crate) fn send(&self, command: Command) -> bool {
         self.handle.send(command)

@@ -1,11 +1,12 @@
 //! What a guard and its keeper share: the deadline, and whether it is over.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
 use crate::clock::{Clock, Instant};
 use crate::error::Loss;
+use crate::queue::Spec;
 
 /// The deadline of one hold, as the guard sees it without any I/O.
 ///
@@ -14,6 +15,7 @@ use crate::error::Loss;
 /// before cannot bring it back to life under its eyes.
 #[derive(Debug)]
 pub(crate) struct Cell {
+    spec: Arc<Spec>,
     clock: Clock,
     /// In nanoseconds of the boot clock; [`OVER`] when the hold has ended.
     deadline: AtomicU64,
@@ -30,12 +32,18 @@ struct End {
 }
 
 impl Cell {
-    pub(crate) fn new(clock: Clock, deadline: Instant) -> Self {
+    pub(crate) fn new(spec: Arc<Spec>, clock: Clock, deadline: Instant) -> Self {
         Cell {
+            spec,
             clock,
             deadline: AtomicU64::new(deadline.as_nanos()),
             end: Mutex::default(),
         }
+    }
+
+    /// What is held, and on which terms.
+    pub(crate) fn spec(&self) -> &Arc<Spec> {
+        &self.spec
     }
 
     /// The end of validity, while it has not passed. Looks at the clock, not at a flag.
@@ -151,7 +159,6 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::time::Duration;
 
     fn at(millis: u64) -> Instant {
@@ -161,7 +168,11 @@ mod tests {
     fn cell(now: u64, deadline: u64) -> (Cell, crate::clock::ManualClock) {
         let manual = crate::clock::ManualClock::new(at(now));
         (
-            Cell::new(Clock::Manual(manual.clone()), at(deadline)),
+            Cell::new(
+                crate::queue::spec(1),
+                Clock::Manual(manual.clone()),
+                at(deadline),
+            ),
             manual,
         )
     }
