@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::future::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
@@ -13,7 +15,9 @@ use crate::guard::Guard;
 use crate::key;
 use crate::lock::Lock;
 use crate::node::redis::{Manners, RedisNode};
+use crate::node::survey::{Plan, survey};
 use crate::node::{Inbox, Node};
+use crate::status::{NodeState, NodeStatus};
 use crate::ticket::LeaseTicket;
 
 /// The most requests that wait for one node.
@@ -85,7 +89,14 @@ impl Client {
             };
             targets.iter().cloned().enumerate().map(target).collect()
         };
-        let source = Source::threaded(Clock::Boot, Arc::new(nodes));
+        let targets = settings.targets();
+        let surveyor = move |plan: Plan| {
+            let look = |target| survey(target, plan.clone(), Clock::Boot).boxed_local();
+            targets.iter().cloned().map(look).collect()
+        };
+        let names = settings.node_names();
+        let (nodes, surveyor) = (Arc::new(nodes), Arc::new(surveyor));
+        let source = Source::threaded(Clock::Boot, nodes, surveyor, names);
         Ok(Client::over(settings, source))
     }
 
@@ -126,9 +137,57 @@ impl Client {
         Ok(lock.adopt(ticket.secret).await?)
     }
 
+    /// What the client knows of its nodes, in the order of the configuration: whether each is
+    /// connected, hangs, or waits for its vote, since when and why.
+    ///
+    /// It asks no node and starts nothing: the answer is as new as the last thing that a node was
+    /// asked for, so an idle client may take a node that hangs for a ready one. A client that was
+    /// not used yet, or is closed, has [`NodeState::Idle`] nodes. To ask the nodes themselves see
+    /// [`Client::check`].
+    ///
+    /// # Cancel safety
+    /// Nothing is left behind.
+    ///
+    /// # Round trips
+    /// None; one to the client's own thread.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// use quorumlock::Client;
+    ///
+    /// let client = Client::in_memory(3);
+    /// assert!(client.nodes().await.iter().all(|node| !node.votes()));
+    /// let guard = client.lock("job").acquire().await?;
+    /// assert!(client.nodes().await.iter().filter(|node| node.votes()).count() >= 2);
+    /// # drop(guard);
+    /// # Ok::<(), quorumlock::AcquireError>(()) }).unwrap();
+    /// # }
+    /// ```
+    pub async fn nodes(&self) -> Vec<NodeStatus> {
+        if let Some(handle) = self.core.running() {
+            let (reply, answer) = oneshot::channel();
+            handle.send(Command::Nodes { reply });
+            if let Ok(nodes) = answer.await {
+                return nodes;
+            }
+        }
+        let idle = |name: String| NodeStatus {
+            name: name.into(),
+            state: NodeState::Idle,
+            since: Duration::ZERO,
+        };
+        let names = self.core.node_names();
+        names.into_iter().map(idle).collect()
+    }
+
     /// Ends the client: releases what its guards hold, lets acquisitions that wait fail with
-    /// [`AcquireError::Closed`](crate::AcquireError::Closed), and waits for the nodes to confirm, for a second or two node
-    /// timeouts at most. The guards hear [`Loss::Closed`](crate::Loss::Closed).
+    /// [`AcquireError::Closed`](crate::AcquireError::Closed), and waits for the nodes to confirm.
+    /// The guards hear [`Loss::Closed`](crate::Loss::Closed).
+    ///
+    /// It gives up when no node has answered a release for a second, or for two node timeouts if
+    /// those are more; and after ten times that, whatever is answered: so a hundred thousand locks
+    /// get the seconds that they take, and dark nodes hold up nobody.
     ///
     /// # Errors
     /// How many releases no quorum has confirmed. Their keys run out with their TTL.

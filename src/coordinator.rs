@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::{debug, info, warn};
 
@@ -23,6 +24,7 @@ use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, OwnerToken,
 use crate::quorum::{
     Fence, FencingToken, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing,
 };
+use crate::status::NodeStatus;
 
 mod acquire;
 mod fencing;
@@ -31,11 +33,13 @@ mod pending;
 mod rules;
 mod store;
 mod timers;
+mod watch;
 
 use pending::{Attempt, Extending, Held, Pending, Releasing};
 pub(crate) use rules::{Counters, Rules};
 pub(crate) use store::{AttemptId, LeaseId, LeaseStore, Outcome, Secret};
 pub(crate) use timers::Timers;
+use watch::Sight;
 
 /// Where owner tokens come from: the operating system, or a simulation's seed.
 pub(crate) type Tokens = Box<dyn FnMut() -> Option<OwnerToken>>;
@@ -59,7 +63,12 @@ pub(crate) struct Coordinator {
     timers: Timers<AskId>,
     outcomes: VecDeque<Outcome>,
     down: NodeSet,
-    releases: usize,
+    /// Releases on their way, each counted once for each node.
+    unanswered: usize,
+    /// The life of each node, for people to look at; made at the first turn.
+    sights: Vec<Sight>,
+    looked: Instant,
+    patience: Duration,
 }
 
 impl Coordinator {
@@ -86,7 +95,10 @@ impl Coordinator {
             timers: Timers::default(),
             outcomes: VecDeque::new(),
             down: NodeSet::EMPTY,
-            releases: 0,
+            unanswered: 0,
+            sights: Vec::new(),
+            looked: Instant::from_nanos(0),
+            patience: rules.patience,
         }
     }
 
@@ -103,6 +115,7 @@ impl Coordinator {
     fn event(&mut self, node: usize, event: Event, now: Instant) {
         match event {
             Event::Answer { id, reply, time } => {
+                self.sights[node].answered(&reply, now);
                 self.compare_clocks(node, id, time, now);
                 self.answer(node, id, reply, now);
             }
@@ -118,7 +131,9 @@ impl Coordinator {
                 for held in self.held.values_mut() {
                     held.presence.heard(node);
                 }
+                self.sights[node].down(fault, now);
             }
+            Event::Lost { why, hung } => self.sights[node].lost(why, hung, now),
         }
     }
 
@@ -152,6 +167,7 @@ impl Coordinator {
         }
         let restarted = before.is_some() && before != reading.run_id;
         self.roster.read(node, reading, now);
+        self.sights[node].met(now);
         if restarted {
             self.forget_keys(node);
             self.pace.forget(node);
@@ -166,20 +182,6 @@ impl Coordinator {
         }
         self.name_twins(node, now);
         self.judge_all(now);
-    }
-
-    /// Warns of the pairs that `node`, just met, makes: either may have been met first.
-    fn name_twins(&self, node: usize, now: Instant) {
-        for twin in self.quorum.all().iter() {
-            if let Standing::Twin { of } = self.roster.standing(twin, now)
-                && (twin == node || of == node)
-            {
-                warn!(
-                    node = %self.names[twin], same_as = %self.names[of],
-                    "two configured nodes are one server, and have one vote"
-                );
-            }
-        }
     }
 
     /// The node has lost its keys: what it acknowledged before says nothing now.
@@ -276,6 +278,7 @@ impl LeaseStore for Coordinator {
     }
 
     fn turn(&mut self, now: Instant) {
+        self.look(now);
         for node in &mut self.nodes {
             node.turn(now);
         }
@@ -300,7 +303,11 @@ impl LeaseStore for Coordinator {
         }
     }
 
-    fn is_quiet(&self) -> bool {
-        self.releases == 0
+    fn unreleased(&self) -> usize {
+        self.unanswered
+    }
+
+    fn nodes(&mut self, now: Instant) -> Vec<NodeStatus> {
+        self.statuses(now)
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::clock::{Clock, Instant};
 use crate::coordinator::{LeaseId, LeaseStore, Outcome};
 use crate::error::{AcquireError, Loss, NodeVote};
+use crate::hash::FastSet;
 use crate::keeper::{Freed, Keeper};
 use crate::queue::{Entrant, Failure, Queue, Served, WaiterId};
 use crate::quorum::{FencingToken, Quorum, Shortfall};
@@ -50,7 +51,8 @@ pub(crate) struct Engine<S> {
     chance: Chance,
     closing: Option<oneshot::Sender<usize>>,
     closed: bool,
-    unconfirmed: usize,
+    /// The releases since the end began that no quorum has confirmed.
+    unconfirmed: FastSet<LeaseId>,
 }
 
 /// The most passes in one turn: what is left after them is done in the next.
@@ -66,7 +68,7 @@ impl<S: LeaseStore> Engine<S> {
             chance,
             closing: None,
             closed: false,
-            unconfirmed: 0,
+            unconfirmed: FastSet::default(),
         }
     }
 
@@ -114,6 +116,9 @@ impl<S: LeaseStore> Engine<S> {
             Command::Detach { lease, reply } => {
                 let freed = self.keeper.detach(lease, reply, now, &mut self.store);
                 self.freed(freed, now);
+            }
+            Command::Nodes { reply } => {
+                let _ = reply.send(self.store.nodes(now));
             }
             Command::Close { reply } => {
                 self.close(now);
@@ -206,8 +211,10 @@ impl<S: LeaseStore> Engine<S> {
                 confirmed,
                 absent,
             } => {
-                if confirmed < self.quorum.needed() {
-                    self.unconfirmed += usize::from(self.closed);
+                if confirmed >= self.quorum.needed() {
+                    self.unconfirmed.remove(&lease);
+                } else if self.closed {
+                    self.unconfirmed.insert(lease);
                 }
                 self.keeper.released(lease, confirmed, absent);
             }
@@ -227,7 +234,6 @@ impl<S: LeaseStore> Engine<S> {
             lease,
             token,
             cell,
-            spec,
             handle: reply.handle,
             kept: false,
         };
@@ -266,9 +272,9 @@ impl<S: LeaseStore> Engine<S> {
         timeouts.into_iter().flatten().min()
     }
 
-    /// Whether there is nothing left to send before the end.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.closed && self.store.is_quiet()
+    /// How many answers to releases stand between us and the end.
+    pub(crate) fn unreleased(&self) -> usize {
+        self.store.unreleased()
     }
 
     /// Whether somebody has asked for the end.
@@ -279,7 +285,7 @@ impl<S: LeaseStore> Engine<S> {
     /// Tells whoever closed the client how it went.
     pub(crate) fn report(&mut self) {
         if let Some(reply) = self.closing.take() {
-            let _ = reply.send(self.unconfirmed);
+            let _ = reply.send(self.unconfirmed.len());
         }
     }
 }

@@ -108,7 +108,8 @@ pub enum Loss {
     /// Another owner holds the key on so many nodes that no quorum can be ours.
     Taken,
     /// The clocks of a quorum of nodes show that this process stood still, for longer than its own
-    /// clock can tell: a virtual machine that was paused.
+    /// clock can tell: a virtual machine that was paused. A quorum whose clocks were set forward
+    /// at one moment looks the same, and ends leases early, too.
     Frozen,
     /// The longest time to hold it, `max_hold`, is over.
     MaxHold,

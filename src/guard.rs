@@ -37,7 +37,7 @@ impl Guard {
     /// What is locked.
     #[must_use]
     pub fn resource(&self) -> &[u8] {
-        &self.claim.spec.resource
+        &self.claim.spec().resource
     }
 
     /// The number that tells this hold from all others of the resource: larger than that of every
@@ -118,7 +118,7 @@ impl Guard {
     pub fn held(&self) -> Held {
         Held {
             cell: Arc::clone(&self.claim.cell),
-            resource: Arc::clone(&self.claim.spec.resource),
+            resource: Arc::clone(&self.claim.spec().resource),
             token: self.claim.token,
         }
     }
@@ -185,7 +185,7 @@ impl Guard {
             return Err(loss);
         }
         let cell = Arc::clone(&self.claim.cell);
-        let spec = Arc::clone(&self.claim.spec);
+        let spec = Arc::clone(self.claim.spec());
         let (reply, secret) = oneshot::channel();
         self.claim.detach(reply);
         match secret.await {

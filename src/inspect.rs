@@ -49,7 +49,7 @@ impl Client {
     /// past when it arrives.
     ///
     /// It reads the keys as they are: a node that has no vote at the moment (restarting, listed
-    /// twice) counts here as well; see `Client::check` for that. It writes nothing, starts nothing,
+    /// twice) counts here as well; see [`Client::check`] for that. It writes nothing, starts nothing,
     /// and works on a closed client, too: each node gets a short connection of its own, and
     /// `node_timeout` for that together with its answer. A node without an answer is in the
     /// result with its [`Fault`](crate::Fault); where that leaves the question open, the state is

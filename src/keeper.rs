@@ -53,7 +53,6 @@ pub(crate) struct Keeper {
 }
 
 struct Record {
-    spec: Arc<Spec>,
     lease: Lease,
     cell: Arc<Cell>,
     /// The moments in the heap that are this record's: the next to wake at, and one behind it
@@ -113,9 +112,9 @@ impl Keeper {
             // numbers are far apart in this order.
             lease.hasten(part(every / 2, id.reverse_bits()));
         }
-        let cell = Arc::new(Cell::new(self.clock.clone(), lease.deadline()));
+        let cell = Cell::new(Arc::clone(spec), self.clock.clone(), lease.deadline());
+        let cell = Arc::new(cell);
         let record = Record {
-            spec: Arc::clone(spec),
             lease,
             cell: Arc::clone(&cell),
             armed: Instant::FAR,
@@ -135,7 +134,7 @@ impl Keeper {
     /// Takes a lease out of the keeper's care.
     fn remove(&mut self, id: LeaseId) -> Option<Record> {
         let record = self.records.remove(&id)?;
-        let key = &record.spec.key;
+        let key = &record.cell.spec().key;
         if let Some(count) = self.keys.get_mut(key) {
             *count -= 1;
             if *count == 0 {
@@ -177,7 +176,7 @@ impl Keeper {
             Step::Lost(Cause::Expired) => return self.lose(id, now, Loss::Expired, store),
             Step::Lost(Cause::MaxHold) => return self.lose(id, now, Loss::MaxHold, store),
             Step::Extend => {
-                let timing = record.spec.terms.timing;
+                let timing = record.cell.spec().terms.timing;
                 record.lease.begin();
                 store.extend(now, id, &timing, record.lease.deadline());
             }
@@ -211,18 +210,20 @@ impl Keeper {
             Outcome::Deleted => return self.lose(id, now, Loss::Deleted, store),
             Outcome::Taken => return self.lose(id, now, Loss::Taken, store),
             Outcome::Renewed { deadline } => {
-                let renewed =
-                    record
-                        .lease
-                        .renewed(now, started, deadline, record.spec.terms.extend_every);
+                let renewed = record.lease.renewed(
+                    now,
+                    started,
+                    deadline,
+                    record.cell.spec().terms.extend_every,
+                );
                 if !(renewed && record.cell.extend(record.lease.deadline())) {
                     return self.lose(id, now, Loss::Expired, store);
                 }
                 Ok(())
             }
             Outcome::Unknown | Outcome::Held => {
-                let pause = retry_pause(&record.spec.terms.timing, chance);
-                debug!(resource = %Printable(&record.spec.resource), "extension without a quorum");
+                let pause = retry_pause(&record.cell.spec().terms.timing, chance);
+                debug!(resource = %Printable(&record.cell.spec().resource), "extension without a quorum");
                 record.lease.unknown(now, pause);
                 Err(ExtendError::Unconfirmed)
             }
@@ -271,12 +272,12 @@ impl Keeper {
         store: &mut dyn LeaseStore,
     ) -> Option<Freed> {
         let record = self.remove(id)?;
-        warn!(resource = %Printable(&record.spec.resource), %loss, "lock lost");
+        warn!(resource = %Printable(&record.cell.spec().resource), %loss, "lock lost");
         record.cell.end(loss);
         let loss = record.cell.loss().unwrap_or(loss);
         self.refuse(id, loss);
-        store.release(now, id, &record.spec.terms.timing);
-        Some(Freed(Arc::clone(&record.spec.key)))
+        store.release(now, id, &record.cell.spec().terms.timing);
+        Some(Freed(Arc::clone(&record.cell.spec().key)))
     }
 }
 

@@ -1,11 +1,17 @@
 //! Distributed locks on independent Redis or Valkey nodes.
 #![forbid(unsafe_code)]
+// Unit tests reach parts of the in-memory nodes that only the feature brings together.
+#![cfg_attr(
+    all(test, not(feature = "test-util")),
+    allow(dead_code, unused_imports)
+)]
 #![warn(missing_docs, unreachable_pub)]
 #![cfg_attr(
     not(test),
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+mod check;
 mod client;
 mod clock;
 mod config;
@@ -22,10 +28,12 @@ mod lock;
 mod node;
 mod queue;
 mod quorum;
+mod status;
 #[cfg(feature = "test-util")]
 pub mod testing;
 mod ticket;
 
+pub use check::{ClockReading, Finding, NodeReport, Report, Severity};
 pub use client::{Client, CloseError};
 pub use config::{Config, ConfigError, Jitter, Node, Origin, RestartGuard};
 pub use error::{
@@ -40,6 +48,7 @@ pub use inspect::{
 pub use lock::Lock;
 pub use node::{Fault, FaultKind};
 pub use quorum::FencingToken;
+pub use status::{NodeState, NodeStatus};
 pub use ticket::LeaseTicket;
 
 // Foreign crates whose types stand in the signatures of `fence`, in the versions that fit them.

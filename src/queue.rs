@@ -303,3 +303,28 @@ impl<R> Queue<R> {
         }
     }
 }
+
+/// What the unit tests hold: a lease of a second, and so many rounds to get it.
+#[cfg(test)]
+pub(crate) fn spec(attempts: u32) -> Arc<Spec> {
+    use crate::quorum::{Drift, Jitter, Retry};
+
+    let ms = Duration::from_millis;
+    let drift = Drift::new(0.0, ms(0)).expect("no drift");
+    let terms = Terms {
+        timing: Timing::new(ms(1000), drift, ms(50), ms(0)).expect("a second"),
+        retry: Retry {
+            delay: ms(20),
+            max_delay: ms(20),
+            jitter: Jitter::None,
+            attempts: std::num::NonZeroU32::new(attempts),
+        },
+        extend_every: None,
+        max_hold: None,
+    };
+    Arc::new(Spec {
+        resource: Arc::from(&b"job"[..]),
+        key: Arc::from(&b"{job}"[..]),
+        terms: Arc::new(terms),
+    })
+}

@@ -49,6 +49,13 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<Listed>();
     shared::<ForcedRelease>();
     error::<ForceReleaseError>();
+    shared::<NodeStatus>();
+    shared::<NodeState>();
+    shared::<Report>();
+    shared::<NodeReport>();
+    shared::<ClockReading>();
+    shared::<Finding>();
+    shared::<Severity>();
     error::<AcquireError>();
     error::<AttachError>();
     error::<ExtendError>();
@@ -97,6 +104,8 @@ fn futures_can_be_spawned(client: Client, lock: &Lock, guard: &Guard, held: &Hel
     sent(&client.status("job"));
     sent(&client.list(""));
     sent(&client.force_release("job"));
+    sent(&client.nodes());
+    sent(&client.check());
     let owned = lock.clone();
     spawned(&async move {
         let guard = owned.acquire().await?;

@@ -35,6 +35,7 @@ const RANKS: &[(&str, u32)] = &[
     ("coordinator", 8),
     ("error", 9),
     ("config", 10),
+    ("status", 10),
     ("key", 11),
     ("quorum", 11),
     ("node", 11),

@@ -29,6 +29,7 @@ mod value;
 use std::fmt;
 use std::time::Duration;
 
+pub(crate) use duration::show;
 pub use error::{ConfigError, Origin};
 pub use node::Node;
 pub(crate) use resource::check_resource;

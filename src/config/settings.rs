@@ -124,6 +124,11 @@ impl Settings {
         Err(error(setting, show(value), problem, remedy, origin))
     }
 
+    /// The settings `drift.factor` and `drift.margin`.
+    pub(crate) fn drift_parts(&self) -> (f64, Duration) {
+        self.origins.drift
+    }
+
     /// How the restart guard works.
     pub(crate) fn guard_mode(&self) -> GuardMode {
         self.restart_guard

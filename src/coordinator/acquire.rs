@@ -143,7 +143,7 @@ impl Coordinator {
             Held {
                 touched: attempt.round.owed(),
                 presence: Presence::granted(attempt.round.granted()),
-                order: attempt.order,
+                order: Rc::unwrap_or_clone(attempt.order),
                 token,
                 spread,
             },

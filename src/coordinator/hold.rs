@@ -22,7 +22,7 @@ impl Coordinator {
         let Some(held) = self.held.get(&lease) else {
             return;
         };
-        let order = Rc::clone(&held.order);
+        let order = Rc::new(held.order.clone());
         let known = held.presence.known(self.quorum);
         let hints = self.hints(held.spread);
         let hint = held.spread.value();
@@ -180,7 +180,7 @@ impl Coordinator {
         let to = held.touched.or(all.minus(self.down));
         let until = timing.gone(now);
         let terms = (until, held.spread);
-        let id = self.send_releases(held.order, to, terms, Some(lease), now);
+        let id = self.send_releases(Rc::new(held.order), to, terms, Some(lease), now);
         self.timers.set(now.after(timing.node_timeout()), id);
     }
 
@@ -204,13 +204,14 @@ impl Coordinator {
             }
         }
         let failed = self.quorum.all().minus(taken);
-        self.releases += 1;
+        self.unanswered += taken.len();
         let releasing = Releasing {
             lease: lease.unwrap_or(NOBODY),
             confirmed: NodeSet::EMPTY,
             absent: NodeSet::EMPTY,
             failed,
             reported: lease.is_none(),
+            unconfirmed: false,
         };
         self.asks.insert(id, Pending::Release(Box::new(releasing)));
         self.report_release(id, false);
@@ -219,6 +220,7 @@ impl Coordinator {
 
     pub(super) fn released(&mut self, id: AskId, node: usize, reply: &Reply) {
         if let Some(Pending::Release(releasing)) = self.asks.get_mut(&id) {
+            self.unanswered -= 1;
             match reply {
                 Reply::Released(deleted) => {
                     releasing.confirmed.insert(node);
@@ -250,7 +252,10 @@ impl Coordinator {
             || releasing.absent.len() > spare
             || releasing.failed.len() > spare
             || answered == self.quorum.all();
-        if (certain || spent) && !releasing.reported {
+        let confirmed = self.quorum.reached_by(releasing.confirmed);
+        let late = releasing.unconfirmed && confirmed;
+        if late || ((certain || spent) && !releasing.reported) {
+            releasing.unconfirmed = !releasing.reported && !confirmed;
             releasing.reported = true;
             self.outcomes.push_back(Outcome::Released {
                 lease: releasing.lease,
@@ -260,7 +265,6 @@ impl Coordinator {
         }
         if answered == self.quorum.all() {
             self.asks.remove(&id);
-            self.releases -= 1;
         }
     }
 }

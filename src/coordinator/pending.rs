@@ -65,11 +65,14 @@ pub(super) struct Releasing {
     pub(super) absent: NodeSet,
     pub(super) failed: NodeSet,
     pub(super) reported: bool,
+    /// Reported without a quorum.
+    pub(super) unconfirmed: bool,
 }
 
 /// A lease that stands.
 pub(super) struct Held {
-    pub(super) order: Rc<Order>,
+    /// Put behind a pointer only while requests are under way.
+    pub(super) order: Order,
     /// The nodes that may have the key: a release must reach them.
     pub(super) touched: NodeSet,
     /// Where the key is known to be.

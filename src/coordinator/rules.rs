@@ -9,6 +9,8 @@ use crate::quorum::{Drift, GuardMode};
 pub(crate) struct Rules {
     pub(crate) guard: GuardMode,
     pub(crate) restart_delay: Duration,
+    /// A request without an answer for so long makes a node one that hangs.
+    pub(crate) patience: Duration,
     pub(crate) drift: Drift,
     pub(crate) counters: Option<Counters>,
 }

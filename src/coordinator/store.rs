@@ -6,6 +6,7 @@ use crate::clock::Instant;
 use crate::error::NodeVote;
 use crate::node::OwnerToken;
 use crate::quorum::{FencingToken, Outcome as Extended, Shortfall, Timing};
+use crate::status::NodeStatus;
 
 /// Names one round of one acquisition. Chosen by whoever asks.
 pub(crate) type AttemptId = u64;
@@ -53,8 +54,11 @@ pub(crate) trait LeaseStore {
     fn turn(&mut self, now: Instant);
     /// Sends what was asked for since the last time, in one piece for each node.
     fn flush(&mut self);
-    /// Whether every release has been answered, or is owed by a node that is down.
-    fn is_quiet(&self) -> bool;
+    /// What is left of the releases: how many answers are neither there nor owed by nodes that
+    /// are down.
+    fn unreleased(&self) -> usize;
+    /// What is known of the nodes, without asking them.
+    fn nodes(&mut self, now: Instant) -> Vec<NodeStatus>;
 }
 
 /// What has come to an end.
@@ -85,7 +89,8 @@ pub(crate) enum Outcome {
     Prolonged { lease: LeaseId, deadline: Instant },
     /// The nodes' clocks show that we stood still: whatever was held is lost (P5).
     Frozen,
-    /// The release is answered by a quorum, or cannot be any more.
+    /// The release is answered by a quorum, or cannot be any more. One whose time was spent
+    /// without a quorum is told again if a quorum answers after all.
     Released {
         lease: LeaseId,
         confirmed: usize,

@@ -12,6 +12,7 @@ use crate::config::{ConfigError, Settings};
 use crate::coordinator::{Counters, Rules};
 use crate::error::AcquireError;
 use crate::node::inspect::{Inspector, ServerInspector};
+use crate::node::survey::Surveyor;
 use crate::queue::Terms;
 
 /// Starts an engine: on a thread, or in a simulation that runs it itself.
@@ -25,17 +26,28 @@ pub(crate) struct Source {
     pub(crate) inspector: Option<Arc<dyn Inspector>>,
     pub(crate) nodes: Arc<MakeNodes>,
     pub(crate) start: Arc<Start>,
+    /// Looks at the nodes, for `check`.
+    pub(crate) surveyor: Arc<Surveyor>,
+    /// How the nodes are called, in their order.
+    pub(crate) names: Arc<[String]>,
 }
 
 impl Source {
     /// Nodes under an engine on a thread of its own.
-    pub(crate) fn threaded(clock: Clock, nodes: Arc<MakeNodes>) -> Self {
+    pub(crate) fn threaded(
+        clock: Clock,
+        nodes: Arc<MakeNodes>,
+        surveyor: Arc<Surveyor>,
+        names: Vec<String>,
+    ) -> Self {
         let start = Arc::new(super::start);
         Source {
             clock,
             inspector: None,
             nodes,
             start,
+            surveyor,
+            names: names.into(),
         }
     }
 }
@@ -78,6 +90,16 @@ impl Core {
         Arc::new(ServerInspector::new(targets, node_timeout))
     }
 
+    /// How the nodes are called, in their order.
+    pub(crate) fn node_names(&self) -> Vec<String> {
+        self.source.names.to_vec()
+    }
+
+    /// What looks at the nodes, and by which clock.
+    pub(crate) fn surveyor(&self) -> (Arc<Surveyor>, Clock) {
+        (Arc::clone(&self.source.surveyor), self.source.clock.clone())
+    }
+
     /// The terms of every lock that has no settings of its own.
     pub(crate) fn terms(&self) -> Result<Arc<Terms>, ConfigError> {
         let make = || {
@@ -112,6 +134,13 @@ impl Core {
         Ok(slot.insert(handle).clone())
     }
 
+    /// The engine that runs, if one does.
+    pub(crate) fn running(&self) -> Option<Handle> {
+        let slot = self.slot();
+        let usable = |handle: &&Handle| handle.is_of_this_process() && !handle.is_closed();
+        slot.as_ref().filter(usable).cloned()
+    }
+
     /// No engine from now on. The one that runs is returned, to be told.
     pub(crate) fn close(&self) -> Option<Handle> {
         self.closed.store(true, Ordering::SeqCst);
@@ -135,6 +164,7 @@ impl Core {
             rules: Rules {
                 guard: settings.guard_mode(),
                 restart_delay: settings.restart_delay,
+                patience: node_timeout,
                 drift: settings.drift,
                 counters: settings.fencing.then(|| Counters {
                     retention: settings.fence_retention,

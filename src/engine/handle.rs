@@ -10,6 +10,7 @@ use crate::error::{AcquireError, Loss};
 use crate::keeper::{Cell, DetachReply, ExtendReply, ReleaseReply};
 use crate::queue::{Spec, WaiterId};
 use crate::quorum::{FencingToken, Timing, Wait};
+use crate::status::NodeStatus;
 
 /// Where the outcome of an acquisition goes. The claim inside it releases the lease when it is
 /// dropped, so that an outcome which nobody takes out is not lost.
@@ -42,6 +43,10 @@ pub(crate) enum Command {
     Detach {
         lease: LeaseId,
         reply: DetachReply,
+    },
+    /// What is known of the nodes.
+    Nodes {
+        reply: oneshot::Sender<Vec<NodeStatus>>,
     },
     /// Release everything, refuse what comes, and end. The reply is the number of releases that
     /// were not confirmed in time.
@@ -97,12 +102,16 @@ pub(crate) struct Claim {
     pub(crate) lease: LeaseId,
     pub(crate) token: FencingToken,
     pub(crate) cell: Arc<Cell>,
-    pub(crate) spec: Arc<Spec>,
     pub(super) handle: Handle,
     pub(super) kept: bool,
 }
 
 impl Claim {
+    /// What is held, and on which terms.
+    pub(crate) fn spec(&self) -> &Arc<Spec> {
+        self.cell.spec()
+    }
+
     /// Asks the engine for something about this lease. `false` when there is no engine any more.
     pub(crate) fn send(&self, command: Command) -> bool {
         self.handle.send(command)

@@ -22,7 +22,7 @@ pub(crate) struct Setup {
     pub(crate) rules: Rules,
     /// Makes the nodes, where the engine runs.
     pub(crate) nodes: Arc<MakeNodes>,
-    /// How long the end may wait for releases.
+    /// How long the end waits for the next release to be answered.
     pub(crate) drain: Duration,
 }
 
@@ -37,9 +37,22 @@ pub(crate) struct Runner {
     clock: Clock,
     drain: Duration,
     batch: Vec<Command>,
-    /// When it ends at the latest, once it is to end.
-    end: Option<Instant>,
+    /// Once it is to end.
+    end: Option<End>,
 }
+
+/// The end of an engine: it waits for releases as long as nodes answer some.
+struct End {
+    /// When it comes, unless a node answers a release before.
+    at: Instant,
+    /// When it comes at the latest.
+    latest: Instant,
+    /// How many answers were missing at the last look.
+    open: usize,
+}
+
+/// As many times as long as nothing may happen, the end may be put off.
+const PATIENCE: u32 = 10;
 
 impl Runner {
     pub(crate) fn new(
@@ -100,7 +113,15 @@ impl Runner {
     fn abandoned(&mut self) {
         let now = self.clock.now();
         self.engine.close(now);
-        self.end = Some(now.after(self.drain));
+        self.begin_end(now);
+    }
+
+    fn begin_end(&mut self, now: Instant) {
+        self.end = Some(End {
+            at: now.after(self.drain),
+            latest: now.after(self.drain.saturating_mul(PATIENCE)),
+            open: self.engine.unreleased(),
+        });
     }
 
     /// Does all there is to do now. `false` when the engine has ended.
@@ -111,11 +132,17 @@ impl Runner {
         }
         self.engine.turn(self.clock.now());
         if self.engine.is_closing() && self.end.is_none() {
-            self.end = Some(self.clock.now().after(self.drain));
             self.refuse();
+            self.begin_end(self.clock.now());
         }
-        let Some(end) = self.end else { return true };
-        let ended = self.clock.now() >= end || self.engine.is_quiet();
+        let Some(end) = &mut self.end else {
+            return true;
+        };
+        let (now, open) = (self.clock.now(), self.engine.unreleased());
+        if open < std::mem::replace(&mut end.open, open) {
+            end.at = now.after(self.drain).min(end.latest);
+        }
+        let ended = now >= end.at || open == 0;
         if ended {
             self.engine.report();
         }
@@ -134,7 +161,8 @@ impl Runner {
     /// When [`Runner::turn`] must be called at the latest.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let engine = self.engine.next_timeout();
-        engine.into_iter().chain(self.end).min()
+        let end = self.end.as_ref().map(|end| end.at);
+        engine.into_iter().chain(end).min()
     }
 }
 

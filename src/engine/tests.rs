@@ -1,15 +1,14 @@
 use std::collections::VecDeque;
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
 use crate::coordinator::{AttemptId, Secret};
-use crate::queue::{Spec, Terms};
-use crate::quorum::{Drift, Jitter, Retry, Timing, Wait};
+use crate::queue::spec;
+use crate::quorum::{Timing, Wait};
+use crate::status::NodeStatus;
 
 /// A store in which every round fails as soon as it begins: all nodes are down.
 #[derive(Default)]
@@ -43,37 +42,16 @@ impl LeaseStore for Down {
     }
     fn turn(&mut self, _: Instant) {}
     fn flush(&mut self) {}
-    fn is_quiet(&self) -> bool {
-        true
+    fn unreleased(&self) -> usize {
+        0
     }
-}
-
-const fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
+    fn nodes(&mut self, _: Instant) -> Vec<NodeStatus> {
+        Vec::new()
+    }
 }
 
 fn at(millis: u64) -> Instant {
     Instant::from_nanos(millis * 1_000_000)
-}
-
-fn spec(attempts: u32) -> Arc<Spec> {
-    let drift = Drift::new(0.0, ms(0)).unwrap();
-    let terms = Terms {
-        timing: Timing::new(ms(1000), drift, ms(50), ms(0)).unwrap(),
-        retry: Retry {
-            delay: ms(20),
-            max_delay: ms(20),
-            jitter: Jitter::None,
-            attempts: NonZeroU32::new(attempts),
-        },
-        extend_every: None,
-        max_hold: None,
-    };
-    Arc::new(Spec {
-        resource: Arc::from(&b"job"[..]),
-        key: Arc::from(&b"{job}"[..]),
-        terms: Arc::new(terms),
-    })
 }
 
 #[test]

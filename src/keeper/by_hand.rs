@@ -31,7 +31,7 @@ impl Keeper {
             return None;
         };
         self.by_hand.entry(id).or_default().push_back(ByHand {
-            timing: timing.unwrap_or(record.spec.terms.timing),
+            timing: timing.unwrap_or(record.cell.spec().terms.timing),
             reply,
             sent: false,
         });

@@ -1,11 +1,12 @@
 //! What a guard and its keeper share: the deadline, and whether it is over.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
 use crate::clock::{Clock, Instant};
 use crate::error::Loss;
+use crate::queue::Spec;
 
 /// The deadline of one hold, as the guard sees it without any I/O.
 ///
@@ -14,10 +15,12 @@ use crate::error::Loss;
 /// before cannot bring it back to life under its eyes.
 #[derive(Debug)]
 pub(crate) struct Cell {
+    spec: Arc<Spec>,
     clock: Clock,
     /// In nanoseconds of the boot clock; [`OVER`] when the hold has ended.
     deadline: AtomicU64,
-    end: Mutex<End>,
+    /// Made when somebody waits for the end, or at it: most holds last without either.
+    end: Mutex<Option<Box<End>>>,
 }
 
 const OVER: u64 = 0;
@@ -29,12 +32,18 @@ struct End {
 }
 
 impl Cell {
-    pub(crate) fn new(clock: Clock, deadline: Instant) -> Self {
+    pub(crate) fn new(spec: Arc<Spec>, clock: Clock, deadline: Instant) -> Self {
         Cell {
+            spec,
             clock,
             deadline: AtomicU64::new(deadline.as_nanos()),
             end: Mutex::default(),
         }
+    }
+
+    /// What is held, and on which terms.
+    pub(crate) fn spec(&self) -> &Arc<Spec> {
+        &self.spec
     }
 
     /// The end of validity, while it has not passed. Looks at the clock, not at a flag.
@@ -99,7 +108,8 @@ impl Cell {
 
     fn finish(&self, loss: Loss) {
         let wakers = {
-            let mut end = self.lock();
+            let mut slot = self.lock();
+            let end = slot.get_or_insert_default();
             end.loss.get_or_insert(loss);
             std::mem::take(&mut end.wakers)
         };
@@ -112,13 +122,15 @@ impl Cell {
             return None;
         }
         // Between the deadline's end and its reason there is a moment without one.
-        Some(self.lock().loss.unwrap_or(Loss::Expired))
+        let loss = self.lock().as_ref().and_then(|end| end.loss);
+        Some(loss.unwrap_or(Loss::Expired))
     }
 
     /// Ready with the reason once the hold is over; else `waker` is woken then.
     pub(crate) fn poll_loss(&self, waker: &Waker) -> Poll<Loss> {
         {
-            let mut end = self.lock();
+            let mut slot = self.lock();
+            let end = slot.get_or_insert_default();
             if end.loss.is_none() && !end.wakers.iter().any(|known| known.will_wake(waker)) {
                 end.wakers.push(waker.clone());
             }
@@ -131,10 +143,12 @@ impl Cell {
 
     /// A waiter that is dropped takes its waker along.
     pub(crate) fn forget(&self, waker: &Waker) {
-        self.lock().wakers.retain(|known| !known.will_wake(waker));
+        if let Some(end) = &mut *self.lock() {
+            end.wakers.retain(|known| !known.will_wake(waker));
+        }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, End> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Box<End>>> {
         // Nothing panics while it is held; and if it did, the data would still be whole.
         self.end
             .lock()
@@ -145,7 +159,6 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::time::Duration;
 
     fn at(millis: u64) -> Instant {
@@ -155,7 +168,11 @@ mod tests {
     fn cell(now: u64, deadline: u64) -> (Cell, crate::clock::ManualClock) {
         let manual = crate::clock::ManualClock::new(at(now));
         (
-            Cell::new(Clock::Manual(manual.clone()), at(deadline)),
+            Cell::new(
+                crate::queue::spec(1),
+                Clock::Manual(manual.clone()),
+                at(deadline),
+            ),
             manual,
         )
     }
@@ -218,6 +235,10 @@ mod tests {
         let (cell, _clock) = self::cell(10, 100);
         assert_eq!(cell.poll_loss(&waker), Poll::Pending);
         cell.forget(&waker);
-        assert!(cell.lock().wakers.is_empty());
+        assert!(
+            cell.lock()
+                .as_ref()
+                .is_some_and(|end| end.wakers.is_empty())
+        );
     }
 }

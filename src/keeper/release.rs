@@ -31,8 +31,8 @@ impl Keeper {
         if let Some(reply) = reply {
             self.releases.insert(id, Releasing { reply, valid });
         }
-        store.release(now, id, &record.spec.terms.timing);
-        Some(Freed(Arc::clone(&record.spec.key)))
+        store.release(now, id, &record.cell.spec().terms.timing);
+        Some(Freed(Arc::clone(&record.cell.spec().key)))
     }
 
     /// The holder lets go without a release, and hands the secret on. If nobody takes it, the
@@ -54,7 +54,7 @@ impl Keeper {
         if let Some(secret) = store.forget(id) {
             let _ = reply.send(secret);
         }
-        Some(Freed(Arc::clone(&record.spec.key)))
+        Some(Freed(Arc::clone(&record.cell.spec().key)))
     }
 
     /// A release has been answered by `confirmed` nodes; on `absent` of them nothing was ours.

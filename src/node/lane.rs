@@ -127,7 +127,8 @@ impl Lane {
         if let Link::Down(fault) = &self.link {
             return Err(fault.clone());
         }
-        if let Some(silence) = self.silence(now).filter(|&time| time >= self.patience) {
+        if let Some(hung) = self.hangs(now) {
+            let silence = self.patience.saturating_add(hung);
             let detail = format!("no answer for {} ms", silence.as_millis());
             return Err(Fault::new(FaultKind::Timeout, detail));
         }
@@ -260,6 +261,11 @@ impl Lane {
     /// For how long the oldest request in flight has had no answer.
     pub(crate) fn silence(&self, now: Instant) -> Option<Duration> {
         self.in_flight.front().map(|(_, sent)| now.since(*sent))
+    }
+
+    /// For how long the node has been one that hangs.
+    pub(crate) fn hangs(&self, now: Instant) -> Option<Duration> {
+        self.silence(now)?.checked_sub(self.patience)
     }
 
     pub(crate) fn link(&self) -> &Link {

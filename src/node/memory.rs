@@ -22,6 +22,7 @@ pub(crate) mod server;
 mod service;
 mod session;
 pub(crate) mod store;
+mod survey;
 mod touch;
 
 use chance::Chance;
@@ -149,7 +150,10 @@ impl MemoryNode {
 
     /// A connection has ended: the next one is tried at once, and requests wait for it.
     fn ended(&mut self, conn: ConnId, fault: &Fault, now: Instant) {
+        let hung = self.lane.hangs(now);
         self.broken(conn, Link::Opening, fault);
+        let why = fault.clone();
+        self.tell(Event::Lost { why, hung });
         self.connect(now);
     }
 }
@@ -191,6 +195,10 @@ impl Node for MemoryNode {
         };
         self.answer(id, reply, None);
         Ok(())
+    }
+
+    fn hangs(&self, now: Instant) -> Option<Duration> {
+        self.lane.hangs(now)
     }
 
     fn flush(&mut self) {

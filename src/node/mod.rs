@@ -3,7 +3,7 @@
 //! ```text
 //!   submit(id, order, ask) ─► [ lane: one queue a node ] ─► connection ─► server
 //!   flush()                                                     │
-//!   Inbox ◄──────────── Answer { id } · Met · Wiped · Up · Down ┘
+//!   Inbox ◄────────── Answer { id } · Met · Wiped · Lost · Down ┘
 //! ```
 //!
 //! **Invariant:** what is submitted to a node for one key reaches the server in the order of
@@ -30,6 +30,7 @@ pub(crate) mod lane;
 pub(crate) mod memory;
 pub(crate) mod redis;
 pub(crate) mod script;
+pub(crate) mod survey;
 pub(crate) mod tls;
 pub(crate) mod token;
 pub(crate) mod wire;
@@ -44,7 +45,7 @@ pub(crate) type AskId = u64;
 pub(crate) const NOBODY: AskId = 0;
 
 /// The key and the owner token that a request is about, shared by the nodes of a round.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) key: Arc<[u8]>,
     pub(crate) token: OwnerToken,
@@ -134,6 +135,9 @@ pub(crate) enum Event {
     /// The marker is gone from the node's data under a live connection. Comes before the answers
     /// that were given without it.
     Wiped,
+    /// The connection has ended, of a node that hung for so long, if it did. The next one is tried
+    /// at once.
+    Lost { why: Fault, hung: Option<Duration> },
     /// There is no connection, for this reason. Told once for each outage.
     Down(Fault),
 }
@@ -150,6 +154,9 @@ pub(crate) trait Node {
     /// nothing will be. A release is always taken.
     fn submit(&mut self, id: AskId, order: &Rc<Order>, ask: Ask, now: Instant)
     -> Result<(), Fault>;
+
+    /// For how long the node has been one that hangs: it gets no new requests.
+    fn hangs(&self, now: Instant) -> Option<Duration>;
 
     /// All requests of this turn are in: what waits may be sent, in one piece.
     fn flush(&mut self);

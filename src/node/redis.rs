@@ -129,6 +129,10 @@ impl Node for RedisNode {
         Ok(())
     }
 
+    fn hangs(&self, now: Instant) -> Option<Duration> {
+        self.shared.lane.borrow().hangs(now)
+    }
+
     fn flush(&mut self) {
         if self.shared.lane.borrow().is_waiting() {
             self.shared.wake.notify_one();
@@ -166,7 +170,9 @@ async fn supervise(shared: Rc<Shared>) {
                 let fault = serve(&shared, wire, life).await;
                 // The next connection is tried at once, and requests wait for it; only when that
                 // fails, too, is the node down.
+                let hung = shared.lane.borrow().hangs(shared.clock.now());
                 shared.broken(Link::Opening, &fault);
+                shared.tell(Event::Lost { why: fault, hung });
                 if shared.clock.now().since(opened) >= SETTLED {
                     failures = 0;
                 } else {

@@ -162,6 +162,16 @@ impl Roster {
         }
     }
 
+    /// When the vote of `node` began to count, or will begin.
+    pub(crate) fn counts_from(&self, node: usize) -> Option<Instant> {
+        Some(self.entries.get(node)?.as_ref()?.counts_from)
+    }
+
+    /// How long a node must have been there, with its data.
+    pub(crate) fn delay(&self) -> Duration {
+        self.delay
+    }
+
     /// The `run_id` that `node` reported last.
     pub(crate) fn run_id(&self, node: usize) -> Option<&str> {
         self.entries.get(node)?.as_ref()?.run_id.as_deref()

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::future::{FutureExt, ready};
+
 use super::{Clock, Node};
 use crate::client::Client;
 use crate::clock;
@@ -16,6 +18,7 @@ use crate::node::memory::inspect::MemoryInspector;
 use crate::node::memory::journal::Journal;
 use crate::node::memory::server::{Server, Shared};
 use crate::node::memory::{MemoryNode, Terms};
+use crate::node::survey::Plan;
 use crate::quorum::nodes::MOST_NODES;
 
 /// Nodes in memory, without latency and in good health until a test says otherwise.
@@ -127,7 +130,17 @@ impl Cluster {
             let now = self.clock.now();
             node.server.lock().age(&terms.marker_key, now);
         }
+        let all_names: Arc<[String]> = names.clone().into();
         let servers: Vec<Shared> = self.nodes.iter().map(|node| node.server.clone()).collect();
+        let looked_at = (servers.clone(), self.clock.clone());
+        let surveyor = move |plan: Plan| {
+            let (servers, clock) = &looked_at;
+            let look = |server: &Shared| server.lock().survey(&plan, clock.now());
+            servers
+                .iter()
+                .map(|server| ready(look(server)).boxed_local())
+                .collect()
+        };
         let nodes = move |inbox: Inbox, clock: clock::Clock| {
             let named = servers.iter().cloned().zip(names.iter().cloned());
             let node = |(index, (server, name))| {
@@ -142,6 +155,8 @@ impl Cluster {
             inspector: Some(Arc::new(inspector)),
             nodes: Arc::new(nodes),
             start,
+            surveyor: Arc::new(surveyor),
+            names: all_names,
         };
         Ok((Client::over(settings, source), number))
     }

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod cancel;
+mod closing;
 mod deletion;
 mod exclusion;
 mod extension;

@@ -71,6 +71,11 @@ impl Faults {
         chance.between(least, most)
     }
 
+    /// The error that the next request gets, which stays.
+    pub(super) fn present(&self) -> Option<Fault> {
+        self.errors.as_ref().map(|(fault, _)| fault.clone())
+    }
+
     /// The error that the next request gets. A server out of memory still lets deletes pass.
     pub(super) fn error(&mut self, release: bool) -> Option<Fault> {
         let (fault, left) = self.errors.as_mut()?;
