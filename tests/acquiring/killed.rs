@@ -92,10 +92,11 @@ impl Scene {
         let lock = self.waiter.lock(name).wait(3 * TTL);
         let limit = TTL + PAUSE + 2 * node_timeout(TTL) + SLACK;
         block_on(async {
+            let gone = tokio::sync::Notify::new();
             let mut waiting = Box::pin(async {
                 // Half-way through its acquisition the holder must not find us in its place.
                 if !held {
-                    tokio::time::sleep(pause).await;
+                    gone.notified().await;
                 }
                 let guard = lock.acquire().await;
                 (guard, Instant::now())
@@ -107,6 +108,7 @@ impl Scene {
             let token = probe.holder_by_quorum(key(name)).unwrap_or_default();
             holder.kill();
             let killed = Instant::now();
+            gone.notify_one();
             let free = free_at(&probe, name, &token);
             let granted = copies(&probe, &key(name));
             let (guard, at) = waiting.await;
