@@ -38,12 +38,13 @@ pub(crate) struct Entry {
 }
 
 /// What became of an admission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It waits to be sent.
     Queued,
-    /// The grant that it would take back was never sent, and never will be.
-    Withdrawn,
+    /// The grant that it would take back was never sent, and never will be; nor what else
+    /// waited for this token. These requests have no other answer.
+    Withdrawn(Vec<AskId>),
     /// There is no connection; it goes first over the next one.
     Owed,
 }
@@ -144,9 +145,15 @@ impl Lane {
 
     fn admit_release(&mut self, id: AskId, order: Rc<Order>, terms: Terms) -> Admission {
         if self.unsent.remove(&order.token) {
-            self.waiting
-                .retain(|entry| entry.order.token != order.token);
-            return Admission::Withdrawn;
+            let mut withdrawn = Vec::new();
+            self.waiting.retain(|entry| {
+                let other = entry.order.token != order.token;
+                if !other {
+                    withdrawn.push(entry.id);
+                }
+                other
+            });
+            return Admission::Withdrawn(withdrawn);
         }
         if matches!(self.link, Link::Down(_)) {
             self.owed.push_back(Debt { order, terms });

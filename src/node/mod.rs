@@ -169,6 +169,11 @@ pub(crate) trait Node {
     fn turn(&mut self, _now: Instant) {}
 }
 
+/// The answer to a request that was taken back before it was sent.
+fn unsent() -> Fault {
+    Fault::new(FaultKind::Timeout, "taken back before it was sent")
+}
+
 /// Where the events of all nodes arrive, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {

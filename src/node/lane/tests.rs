@@ -64,7 +64,24 @@ fn a_grant_that_was_not_sent_is_withdrawn_and_nothing_goes_out() {
     lane.admit(1, &order(1), GRANT, at(0)).unwrap();
     lane.admit(2, &order(2), GRANT, at(0)).unwrap();
     let admission = lane.admit(3, &order(1), release(), at(1));
-    assert_eq!(admission, Ok(Admission::Withdrawn));
+    assert_eq!(admission, Ok(Admission::Withdrawn(vec![1])));
+    assert_eq!(works(&lane.next_batch(at(1))), [(2, Work::Ask(GRANT))]);
+}
+
+/// Nobody else answers them, and whoever asked remembers them until they are answered.
+#[test]
+fn all_that_a_release_takes_back_unsent_is_named() {
+    let mut lane = Lane::new(PATIENCE, 8);
+    let extension = Ask::Extend {
+        ttl_millis: 1_000,
+        restore: true,
+        fence: None,
+    };
+    lane.admit(1, &order(1), GRANT, at(0)).unwrap();
+    lane.admit(2, &order(2), GRANT, at(0)).unwrap();
+    lane.admit(3, &order(1), extension, at(0)).unwrap();
+    let admission = lane.admit(4, &order(1), release(), at(1));
+    assert_eq!(admission, Ok(Admission::Withdrawn(vec![1, 3])));
     assert_eq!(works(&lane.next_batch(at(1))), [(2, Work::Ask(GRANT))]);
 }
 
