@@ -138,6 +138,9 @@ impl Coordinator {
             self.asks.insert(id, granted);
         }
         let spread = self.spread(attempt.fence.as_ref(), token);
+        if self.held.is_empty() {
+            self.pace.forget_before(attempt.round.started());
+        }
         self.held.insert(
             lease,
             Held {

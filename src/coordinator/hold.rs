@@ -166,9 +166,7 @@ impl Coordinator {
             Some(Pending::Granted { started, .. }) => *started,
             _ => return,
         };
-        // What was just granted itself is no reason to keep an older baseline.
-        let idle = self.held.len() == usize::from(self.held.contains_key(&id));
-        self.pace.begin(node, time, sent, idle);
+        self.pace.begin(node, time, sent, self.held.is_empty());
     }
 
     pub(super) fn begin_release(&mut self, now: Instant, lease: LeaseId, timing: &Timing) {

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod cancel;
+mod clocks;
 mod deletion;
 mod exclusion;
 mod extension;
