@@ -64,7 +64,10 @@ impl Coordinator {
         let Some(Pending::Extension(extending)) = self.asks.get_mut(&id) else {
             return;
         };
+        let held = self.held.get(&extending.lease);
+        let gone = held.is_some_and(|held| held.presence.is_missing(node));
         let renewal = match reply {
+            Reply::Restored if gone => Renewal::Mended,
             Reply::Renewed | Reply::Restored => Renewal::Renewed,
             Reply::Held { .. } => Renewal::Taken,
             Reply::Absent if extending.known.contains(node) => Renewal::Deleted,
@@ -74,7 +77,7 @@ impl Coordinator {
         if let Some(held) = self.held.get_mut(&extending.lease) {
             held.presence.heard(node);
             match renewal {
-                Renewal::Renewed => {
+                Renewal::Renewed | Renewal::Mended => {
                     held.presence.found(node);
                     held.spread.stores(node, extending.hint);
                 }

@@ -54,6 +54,11 @@ impl Presence {
         }
     }
 
+    /// Whether the key was on `node`, and was gone when it was last heard of.
+    pub(crate) fn is_missing(&self, node: usize) -> bool {
+        self.missing.contains(node)
+    }
+
     /// What `node` said before means nothing: it has lost its data, or somebody else's key is
     /// there.
     pub(crate) fn forget(&mut self, node: usize) {

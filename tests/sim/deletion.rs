@@ -128,3 +128,51 @@ fn a_restarted_node_that_lost_the_key_is_no_deletion() {
     assert_eq!(guard.loss(), None, "{}", world.log());
     assert_eq!(world.cluster().holders(JOB), [5]);
 }
+
+/// An extension that waits for the connection to the restarted server is told nothing about a
+/// deletion by it: the life in which the key was acknowledged is over.
+#[test]
+fn three_nodes_that_restart_empty_around_an_extension_have_deleted_nothing() {
+    for micros in (0..30_000).step_by(500) {
+        let world = world(5);
+        let me = process(&world, TTL);
+        let sent = world.elapsed() + TTL / 3;
+        let guard = acquire(&world, &me);
+        let moment = sent - ms(26) + Duration::from_micros(micros);
+        run(&world, moment - world.elapsed());
+        for node in 0..3 {
+            world.server(node).restart_empty();
+        }
+        run(&world, TTL * 2);
+        assert_eq!(guard.loss(), None, "at {micros} µs: {}", world.log());
+        world.end();
+    }
+}
+
+/// With two nodes down, a deletion on the other three that meets an extension half way: one key is
+/// found gone now, the other two next time, when the first has just been set again.
+#[test]
+fn a_deletion_in_the_midst_of_an_extension_is_heard_of_although_two_nodes_are_down() {
+    for micros in (0..30_000).step_by(500) {
+        let world = world(5);
+        for node in 3..5 {
+            world.server(node).kill();
+        }
+        let me = process(&world, TTL);
+        let sent = world.elapsed() + TTL / 3;
+        let guard = acquire(&world, &me);
+        let moment = sent - ms(26) + Duration::from_micros(micros);
+        run(&world, moment - world.elapsed());
+        for node in 0..3 {
+            world.server(node).delete(JOB);
+        }
+        run(&world, TTL / 3 + ms(100));
+        assert_eq!(
+            guard.loss(),
+            Some(Loss::Deleted),
+            "at {micros} µs: {}",
+            world.log()
+        );
+        world.end();
+    }
+}
