@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Attempt, AttemptId, Coordinator, Held, LeaseId, Outcome, Pending, Secret, SeenVote};
 use crate::clock::Instant;
@@ -148,6 +149,7 @@ impl Coordinator {
                 presence: Presence::granted(attempt.round.granted()),
                 order: Rc::unwrap_or_clone(attempt.order),
                 token,
+                span: Duration::ZERO,
                 spread,
             },
         );

@@ -44,6 +44,9 @@ impl Coordinator {
                 held.presence.asked(node);
             }
         }
+        if let Some(held) = self.held.get_mut(&lease) {
+            held.span = held.span.max(timing.gone(now).since(now));
+        }
         self.timers.set(extension.expires(), id);
         let extending = Extending {
             lease,
@@ -179,7 +182,7 @@ impl Coordinator {
         // All nodes hear of it (P6), but for those that were never asked and are down.
         let all = self.quorum.all();
         let to = held.touched.or(all.minus(self.down));
-        let until = timing.gone(now);
+        let until = timing.gone(now).max(now.after(held.span));
         let terms = (until, held.spread);
         let id = self.send_releases(Rc::new(held.order), to, terms, Some(lease), now);
         self.timers.set(now.after(timing.node_timeout()), id);

@@ -9,6 +9,7 @@ mod clocks;
 mod deletion;
 mod exclusion;
 mod extension;
+mod letting_go;
 mod replay;
 mod support;
 mod swarm;
