@@ -100,12 +100,20 @@ impl Client {
 /// Runs the surveys on a thread that ends with them, or when nobody waits for them any more.
 async fn survey(surveyor: Arc<Surveyor>, plan: Plan) -> Result<Vec<Survey>, Fault> {
     let failed = |what: String| Fault::new(FaultKind::Unreachable, format!("not asked: {what}"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| failed(error.to_string()))?;
     let (mut reply, answer) = oneshot::channel();
+    // The runtime is made on its own thread: dropped on the caller's, where there is no thread to
+    // be had, it would panic inside another runtime.
     let run = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = match runtime {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let _ = reply.send(Err(failed(error.to_string())));
+                return;
+            }
+        };
         let surveys = runtime.block_on(async {
             tokio::select! {
                 surveys = join_all(surveyor(plan)) => Some(surveys),
@@ -115,14 +123,16 @@ async fn survey(surveyor: Arc<Surveyor>, plan: Plan) -> Result<Vec<Survey>, Faul
         // A name that is being looked up cannot be stopped, and is not waited for.
         runtime.shutdown_background();
         if let Some(surveys) = surveys {
-            let _ = reply.send(surveys);
+            let _ = reply.send(Ok(surveys));
         }
     };
     std::thread::Builder::new()
         .name("quorumlock-check".into())
         .spawn(run)
         .map_err(|error| failed(error.to_string()))?;
-    answer.await.map_err(|_| failed("its thread ended".into()))
+    answer
+        .await
+        .unwrap_or_else(|_| Err(failed("its thread ended".into())))
 }
 
 /// This machine's wall clock beside the one that leases are measured with. A clock that a test
