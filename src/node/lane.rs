@@ -79,6 +79,8 @@ pub(crate) struct Lane {
     link: Link,
     /// A request that is on its way for longer than this makes the node one that hangs.
     patience: Duration,
+    /// Since when the node hangs whose connection was given up for it.
+    stuck: Option<Instant>,
     limit: usize,
     waiting: VecDeque<Entry>,
     in_flight: VecDeque<(Entry, Instant)>,
@@ -101,6 +103,7 @@ impl Lane {
         Lane {
             link: Link::Opening,
             patience,
+            stuck: None,
             limit,
             waiting: VecDeque::new(),
             in_flight: VecDeque::new(),
@@ -228,6 +231,7 @@ impl Lane {
     /// to be failed; the releases among it are owed from now on.
     pub(crate) fn broken(&mut self, link: Link) -> Vec<Entry> {
         self.link = link;
+        self.stuck = None;
         self.unsent.clear();
         self.releasing.clear();
         let sent = self.in_flight.drain(..).map(|(entry, _)| entry);
@@ -242,9 +246,16 @@ impl Lane {
         ended
     }
 
+    /// The connection was given up since the node hangs: until the next one is there it still
+    /// does, and costs nobody a wait.
+    pub(crate) fn still_hangs(&mut self, since: Instant) {
+        self.stuck = Some(since);
+    }
+
     /// A connection is there. What is owed goes first, unless its key must have run out by now.
     pub(crate) fn repaired(&mut self, now: Instant) {
         self.link = Link::Open;
+        self.stuck = None;
         let owed: Vec<Debt> = self.owed.drain(..).collect();
         for Debt { order, terms } in owed.into_iter().rev() {
             if terms.0 > now {
@@ -272,7 +283,10 @@ impl Lane {
 
     /// For how long the node has been one that hangs.
     pub(crate) fn hangs(&self, now: Instant) -> Option<Duration> {
-        self.silence(now)?.checked_sub(self.patience)
+        match self.stuck {
+            Some(since) => Some(now.since(since)),
+            None => self.silence(now)?.checked_sub(self.patience),
+        }
     }
 
     pub(crate) fn link(&self) -> &Link {

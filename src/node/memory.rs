@@ -151,6 +151,9 @@ impl MemoryNode {
     fn ended(&mut self, conn: ConnId, fault: &Fault, now: Instant) {
         let hung = self.lane.hangs(now);
         self.broken(conn, Link::Opening, fault);
+        if let Some(hung) = hung {
+            self.lane.still_hangs(now.before(hung));
+        }
         let why = fault.clone();
         self.tell(Event::Lost { why, hung });
         self.connect(now);

@@ -175,8 +175,12 @@ async fn supervise(shared: Rc<Shared>) {
                 let fault = serve(&shared, wire, life).await;
                 // The next connection is tried at once, and requests wait for it; only when that
                 // fails, too, is the node down.
-                let hung = shared.lane.borrow().hangs(shared.clock.now());
+                let now = shared.clock.now();
+                let hung = shared.lane.borrow().hangs(now);
                 shared.broken(Link::Opening, &fault);
+                if let Some(hung) = hung {
+                    shared.lane.borrow_mut().still_hangs(now.before(hung));
+                }
                 shared.tell(Event::Lost { why: fault, hung });
                 if shared.clock.now().since(opened) >= SETTLED {
                     failures = 0;

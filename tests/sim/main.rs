@@ -6,6 +6,7 @@
 mod attempts;
 mod cancel;
 mod clocks;
+mod contended;
 mod deletion;
 mod exclusion;
 mod extension;

@@ -256,3 +256,19 @@ fn a_raise_is_not_sent_again_behind_a_release() {
     let work = entry.work;
     assert!(!lane.again(entry, work, true));
 }
+
+#[test]
+fn a_node_that_was_given_up_hangs_until_the_next_connection() {
+    let mut lane = open();
+    lane.admit(1, &order(1), GRANT, at(0)).unwrap();
+    lane.next_batch(at(0));
+    lane.broken(Link::Opening);
+    lane.still_hangs(at(50));
+    assert_eq!(lane.hangs(at(80)), Some(Duration::from_millis(30)));
+    let refused = lane.admit(2, &order(2), GRANT, at(80)).unwrap_err();
+    assert_eq!(refused.kind(), FaultKind::Timeout);
+    lane.admit(3, &order(1), release(), at(80)).unwrap();
+    lane.repaired(at(90));
+    assert_eq!(lane.hangs(at(90)), None);
+    lane.admit(4, &order(2), GRANT, at(90)).unwrap();
+}
