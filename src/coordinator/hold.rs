@@ -78,7 +78,10 @@ impl Coordinator {
         };
         extending.extension.vote(node, renewal);
         if let Some(held) = self.held.get_mut(&extending.lease) {
-            held.presence.heard(node);
+            // The end of a connection is no word of the node; nor is it down yet.
+            if !matches!(reply, Reply::Failed(fault) if fault.is_silence()) {
+                held.presence.heard(node);
+            }
             match renewal {
                 Renewal::Renewed | Renewal::Mended => {
                     held.presence.found(node);

@@ -36,7 +36,8 @@ impl Presence {
         self.silent.insert(node);
     }
 
-    /// `node` has answered, whatever it said; or it is down, and will not.
+    /// `node` has answered, whatever it said; or it is down, and will not. The end of its
+    /// connection is neither.
     pub(crate) fn heard(&mut self, node: usize) {
         self.silent.remove(node);
     }

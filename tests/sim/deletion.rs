@@ -69,6 +69,29 @@ fn a_lock_deleted_on_three_nodes_is_lost_although_one_of_them_is_slow_to_tell() 
     assert_clean(&world, "after the loss");
 }
 
+/// The end of a connection is no word of the node: the key may be gone there as well.
+#[test]
+fn nothing_is_set_again_while_a_silent_node_is_connected_to_anew() {
+    let ttl = TTL * 3;
+    let world = world(5);
+    let me = process(&world, ttl);
+    let guard = acquire(&world, &me);
+    run(&world, ttl / 2);
+    world.server(4).hang();
+    for node in [0, 2, 4] {
+        world.server(node).delete(JOB);
+    }
+    // The extension is due after a sixth; five node timeouts later the connection is given up.
+    run(&world, ttl / 6 + ms(450) * 5 + ms(1_200));
+    assert_eq!(guard.loss(), None);
+    assert_eq!(world.cluster().holders(JOB), [2], "nothing is set again");
+    world.server(4).resume();
+    let task = world.spawn(me.0, guard.lost());
+    assert_eq!(finish(&world, &task, ms(1_000)), Loss::Deleted);
+    run(&world, ms(100));
+    assert_clean(&world, "after the loss");
+}
+
 #[test]
 fn two_missing_keys_are_set_again_once_a_silent_node_is_known_to_be_down() {
     let (world, guard, _) = held();
