@@ -54,6 +54,21 @@ fn a_release_of_keys_on_a_bare_quorum_takes_one_round_trip() {
     assert_prompt(&world, me.0, guard, "two refused");
 }
 
+/// Two nodes are far away: their grants come when the lock has long been let go, and are undone
+/// by the releases behind them.
+#[test]
+fn a_release_waits_for_no_late_grant() {
+    let world = world(5);
+    for node in 3..5 {
+        world.server(node).latency(ms(70), ms(70));
+    }
+    let me = process(&world, TTL);
+    let guard = acquire(&world, &me);
+    assert_prompt(&world, me.0, guard, "two are late");
+    run(&world, ms(800));
+    assert_clean(&world, "after the late grants");
+}
+
 fn assert_prompt(world: &World, me: usize, guard: quorumlock::Guard, what: &str) {
     let began = world.elapsed();
     let task = world.spawn(me, async move { guard.release().await });
