@@ -9,11 +9,9 @@
 //! The surveys do not run on the client's thread: a client that was not used yet has none, and to
 //! start it would write the marker to each node. So a check disturbs no extension either.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::join_all;
-use tokio::sync::oneshot;
 
 mod clocks;
 mod finding;
@@ -27,8 +25,8 @@ mod table;
 use crate::client::Client;
 use crate::clock::{Clock, Instant};
 use crate::key;
-use crate::node::survey::{Plan, Survey, Surveyor};
-use crate::node::{Fault, FaultKind};
+use crate::node::aside::aside;
+use crate::node::survey::{Plan, Survey};
 pub use finding::{Finding, Severity};
 use judge::Seen;
 pub use node::{ClockReading, NodeReport};
@@ -82,7 +80,7 @@ impl Client {
             samples: SAMPLES,
         };
         let names = core.node_names();
-        let surveys = match survey(surveyor, plan).await {
+        let surveys = match aside(move || join_all(surveyor(plan))).await {
             Ok(surveys) => surveys,
             Err(fault) => vec![Survey::failed(fault); names.len()],
         };
@@ -95,34 +93,6 @@ impl Client {
             wall: wall(&clock),
         })
     }
-}
-
-/// Runs the surveys on a thread that ends with them, or when nobody waits for them any more.
-async fn survey(surveyor: Arc<Surveyor>, plan: Plan) -> Result<Vec<Survey>, Fault> {
-    let failed = |what: String| Fault::new(FaultKind::Unreachable, format!("not asked: {what}"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| failed(error.to_string()))?;
-    let (mut reply, answer) = oneshot::channel();
-    let run = move || {
-        let surveys = runtime.block_on(async {
-            tokio::select! {
-                surveys = join_all(surveyor(plan)) => Some(surveys),
-                () = reply.closed() => None,
-            }
-        });
-        // A name that is being looked up cannot be stopped, and is not waited for.
-        runtime.shutdown_background();
-        if let Some(surveys) = surveys {
-            let _ = reply.send(surveys);
-        }
-    };
-    std::thread::Builder::new()
-        .name("quorumlock-check".into())
-        .spawn(run)
-        .map_err(|error| failed(error.to_string()))?;
-    answer.await.map_err(|_| failed("its thread ended".into()))
 }
 
 /// This machine's wall clock beside the one that leases are measured with. A clock that a test

@@ -171,6 +171,12 @@ impl Coordinator {
         if restarted {
             self.forget_keys(node);
             self.pace.forget(node);
+            // What waits for this connection asks another life of the node than it was meant for.
+            for pending in self.asks.values_mut() {
+                if let Pending::Extension(extending) = pending {
+                    extending.known.remove(node);
+                }
+            }
         }
         if self.down.contains(node) {
             info!(node = %self.names[node], "the node is back");

@@ -187,10 +187,15 @@ impl Keeper {
     }
 
     fn arm(&mut self, id: LeaseId, now: Instant) {
-        if let Some(record) = self.records.get_mut(&id)
-            && let Step::Sleep(until) = record.lease.step(now)
-            && record.arm(until, now)
-        {
+        let Some(record) = self.records.get_mut(&id) else {
+            return;
+        };
+        let until = match record.lease.step(now) {
+            Step::Sleep(until) => until,
+            // So short a hold is over as it begins: the next turn sees to it.
+            Step::Extend | Step::Lost(_) => now,
+        };
+        if record.arm(until, now) {
             self.timers.set(until, id);
         }
     }
@@ -290,3 +295,6 @@ fn retry_pause(timing: &Timing, chance: u64) -> Duration {
     let whole = timing.node_timeout() / 2;
     whole / 2 + part(whole / 2, chance)
 }
+
+#[cfg(test)]
+mod tests;

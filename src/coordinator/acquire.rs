@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Attempt, AttemptId, Coordinator, Held, LeaseId, Outcome, Pending, Secret, SeenVote};
 use crate::clock::Instant;
@@ -138,6 +139,9 @@ impl Coordinator {
             self.asks.insert(id, granted);
         }
         let spread = self.spread(attempt.fence.as_ref(), token);
+        if self.held.is_empty() {
+            self.pace.forget_before(attempt.round.started());
+        }
         self.held.insert(
             lease,
             Held {
@@ -145,6 +149,7 @@ impl Coordinator {
                 presence: Presence::granted(attempt.round.granted()),
                 order: Rc::unwrap_or_clone(attempt.order),
                 token,
+                span: Duration::ZERO,
                 spread,
             },
         );

@@ -44,6 +44,9 @@ impl Coordinator {
                 held.presence.asked(node);
             }
         }
+        if let Some(held) = self.held.get_mut(&lease) {
+            held.span = held.span.max(timing.gone(now).since(now));
+        }
         self.timers.set(extension.expires(), id);
         let extending = Extending {
             lease,
@@ -64,7 +67,10 @@ impl Coordinator {
         let Some(Pending::Extension(extending)) = self.asks.get_mut(&id) else {
             return;
         };
+        let held = self.held.get(&extending.lease);
+        let gone = held.is_some_and(|held| held.presence.is_missing(node));
         let renewal = match reply {
+            Reply::Restored if gone => Renewal::Mended,
             Reply::Renewed | Reply::Restored => Renewal::Renewed,
             Reply::Held { .. } => Renewal::Taken,
             Reply::Absent if extending.known.contains(node) => Renewal::Deleted,
@@ -72,9 +78,12 @@ impl Coordinator {
         };
         extending.extension.vote(node, renewal);
         if let Some(held) = self.held.get_mut(&extending.lease) {
-            held.presence.heard(node);
+            // The end of a connection is no word of the node; nor is it down yet.
+            if !matches!(reply, Reply::Failed(fault) if fault.is_silence()) {
+                held.presence.heard(node);
+            }
             match renewal {
-                Renewal::Renewed => {
+                Renewal::Renewed | Renewal::Mended => {
                     held.presence.found(node);
                     held.spread.stores(node, extending.hint);
                 }
@@ -166,9 +175,7 @@ impl Coordinator {
             Some(Pending::Granted { started, .. }) => *started,
             _ => return,
         };
-        // What was just granted itself is no reason to keep an older baseline.
-        let idle = self.held.len() == usize::from(self.held.contains_key(&id));
-        self.pace.begin(node, time, sent, idle);
+        self.pace.begin(node, time, sent, self.held.is_empty());
     }
 
     pub(super) fn begin_release(&mut self, now: Instant, lease: LeaseId, timing: &Timing) {
@@ -178,7 +185,7 @@ impl Coordinator {
         // All nodes hear of it (P6), but for those that were never asked and are down.
         let all = self.quorum.all();
         let to = held.touched.or(all.minus(self.down));
-        let until = timing.gone(now);
+        let until = timing.gone(now).max(now.after(held.span));
         let terms = (until, held.spread);
         let id = self.send_releases(Rc::new(held.order), to, terms, Some(lease), now);
         self.timers.set(now.after(timing.node_timeout()), id);

@@ -1,6 +1,7 @@
 //! What the coordinator remembers of requests and of leases.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::{AttemptId, LeaseId};
 use crate::clock::Instant;
@@ -78,6 +79,9 @@ pub(super) struct Held {
     /// Where the key is known to be.
     pub(super) presence: Presence,
     pub(super) token: FencingToken,
+    /// The longest that an extension may have made a key last, drift included: where it was by
+    /// hand, that is more than the TTL of the lock.
+    pub(super) span: Duration,
     /// What the nodes' counters should be.
     pub(super) spread: Spread,
 }

@@ -33,6 +33,13 @@ impl<K: Ord> Timers<K> {
         self.heap.peek().map(|Reverse((moment, _))| *moment)
     }
 
+    /// The earliest moment of `key`.
+    #[cfg(test)]
+    pub(crate) fn first_of(&self, key: &K) -> Option<Instant> {
+        let moments = self.heap.iter().filter(|Reverse((_, of))| of == key);
+        moments.map(|Reverse((moment, _))| *moment).min()
+    }
+
     /// Takes the earliest key that is due at `now`.
     pub(crate) fn due(&mut self, now: Instant) -> Option<K> {
         if self.next()? > now {

@@ -134,6 +134,11 @@ impl Fault {
         self.kind
     }
 
+    /// Whether the node has not said a word: the request may have reached it all the same.
+    pub(crate) fn is_silence(&self) -> bool {
+        matches!(self.kind, FaultKind::ConnectionLost | FaultKind::Timeout)
+    }
+
     /// What the server or the system said, if it said anything. Never a secret.
     #[must_use]
     pub fn detail(&self) -> Option<&str> {

@@ -20,7 +20,6 @@ use redis::Value;
 use super::wire::server_fault;
 use super::{Fault, FaultKind, OwnerToken};
 
-mod aside;
 mod server;
 
 pub(crate) use server::ServerInspector;

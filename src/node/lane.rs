@@ -38,12 +38,13 @@ pub(crate) struct Entry {
 }
 
 /// What became of an admission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It waits to be sent.
     Queued,
-    /// The grant that it would take back was never sent, and never will be.
-    Withdrawn,
+    /// The grant that it would take back was never sent, and never will be; nor what else
+    /// waited for this token. These requests have no other answer.
+    Withdrawn(Vec<AskId>),
     /// There is no connection; it goes first over the next one.
     Owed,
 }
@@ -78,6 +79,8 @@ pub(crate) struct Lane {
     link: Link,
     /// A request that is on its way for longer than this makes the node one that hangs.
     patience: Duration,
+    /// Since when the node hangs whose connection was given up for it.
+    stuck: Option<Instant>,
     limit: usize,
     waiting: VecDeque<Entry>,
     in_flight: VecDeque<(Entry, Instant)>,
@@ -100,6 +103,7 @@ impl Lane {
         Lane {
             link: Link::Opening,
             patience,
+            stuck: None,
             limit,
             waiting: VecDeque::new(),
             in_flight: VecDeque::new(),
@@ -144,9 +148,15 @@ impl Lane {
 
     fn admit_release(&mut self, id: AskId, order: Rc<Order>, terms: Terms) -> Admission {
         if self.unsent.remove(&order.token) {
-            self.waiting
-                .retain(|entry| entry.order.token != order.token);
-            return Admission::Withdrawn;
+            let mut withdrawn = Vec::new();
+            self.waiting.retain(|entry| {
+                let other = entry.order.token != order.token;
+                if !other {
+                    withdrawn.push(entry.id);
+                }
+                other
+            });
+            return Admission::Withdrawn(withdrawn);
         }
         if matches!(self.link, Link::Down(_)) {
             self.owed.push_back(Debt { order, terms });
@@ -221,6 +231,7 @@ impl Lane {
     /// to be failed; the releases among it are owed from now on.
     pub(crate) fn broken(&mut self, link: Link) -> Vec<Entry> {
         self.link = link;
+        self.stuck = None;
         self.unsent.clear();
         self.releasing.clear();
         let sent = self.in_flight.drain(..).map(|(entry, _)| entry);
@@ -235,9 +246,16 @@ impl Lane {
         ended
     }
 
+    /// The connection was given up since the node hangs: until the next one is there it still
+    /// does, and costs nobody a wait.
+    pub(crate) fn still_hangs(&mut self, since: Instant) {
+        self.stuck = Some(since);
+    }
+
     /// A connection is there. What is owed goes first, unless its key must have run out by now.
     pub(crate) fn repaired(&mut self, now: Instant) {
         self.link = Link::Open;
+        self.stuck = None;
         let owed: Vec<Debt> = self.owed.drain(..).collect();
         for Debt { order, terms } in owed.into_iter().rev() {
             if terms.0 > now {
@@ -265,7 +283,10 @@ impl Lane {
 
     /// For how long the node has been one that hangs.
     pub(crate) fn hangs(&self, now: Instant) -> Option<Duration> {
-        self.silence(now)?.checked_sub(self.patience)
+        match self.stuck {
+            Some(since) => Some(now.since(since)),
+            None => self.silence(now)?.checked_sub(self.patience),
+        }
     }
 
     pub(crate) fn link(&self) -> &Link {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::lane::{Admission, Lane, Link};
-use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply};
+use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply, unsent};
 use crate::clock::{Clock, Instant};
 
 pub(crate) mod chance;
@@ -152,6 +152,9 @@ impl MemoryNode {
     fn ended(&mut self, conn: ConnId, fault: &Fault, now: Instant) {
         let hung = self.lane.hangs(now);
         self.broken(conn, Link::Opening, fault);
+        if let Some(hung) = hung {
+            self.lane.still_hangs(now.before(hung));
+        }
         let why = fault.clone();
         self.tell(Event::Lost { why, hung });
         self.connect(now);
@@ -187,7 +190,12 @@ impl Node for MemoryNode {
     ) -> Result<(), Fault> {
         let reply = match self.lane.admit(id, order, ask, now)? {
             Admission::Queued => return Ok(()),
-            Admission::Withdrawn => Reply::Released(false),
+            Admission::Withdrawn(asks) => {
+                for ask in asks {
+                    self.answer(ask, Reply::Failed(unsent()), None);
+                }
+                Reply::Released(false)
+            }
             Admission::Owed => match self.lane.link() {
                 Link::Down(fault) => Reply::Failed(fault.clone()),
                 Link::Opening | Link::Open => return Ok(()),

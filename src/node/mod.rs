@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Instant;
 
+pub(crate) mod aside;
 pub(crate) mod connect;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod counter;
@@ -168,6 +169,11 @@ pub(crate) trait Node {
 
     /// Does what is due at `now`.
     fn turn(&mut self, _now: Instant) {}
+}
+
+/// The answer to a request that was taken back before it was sent.
+fn unsent() -> Fault {
+    Fault::new(FaultKind::Timeout, "taken back before it was sent")
 }
 
 /// Where the events of all nodes arrive, in order.

@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::connect::{Stage, Target, Wire, connect, redis_fault};
 use super::lane::{Admission, Lane, Link};
 use super::wire;
-use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply};
+use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply, unsent};
 use crate::clock::{Clock, Instant};
 
 mod session;
@@ -118,7 +118,12 @@ impl Node for RedisNode {
         let mut lane = self.shared.lane.borrow_mut();
         let reply = match lane.admit(id, order, ask, now)? {
             Admission::Queued => return Ok(()),
-            Admission::Withdrawn => Reply::Released(false),
+            Admission::Withdrawn(asks) => {
+                for ask in asks {
+                    self.shared.answer(ask, Reply::Failed(unsent()), None);
+                }
+                Reply::Released(false)
+            }
             Admission::Owed => match lane.link() {
                 Link::Down(fault) => Reply::Failed(fault.clone()),
                 Link::Opening | Link::Open => return Ok(()),
@@ -170,8 +175,12 @@ async fn supervise(shared: Rc<Shared>) {
                 let fault = serve(&shared, wire, life).await;
                 // The next connection is tried at once, and requests wait for it; only when that
                 // fails, too, is the node down.
-                let hung = shared.lane.borrow().hangs(shared.clock.now());
+                let now = shared.clock.now();
+                let hung = shared.lane.borrow().hangs(now);
                 shared.broken(Link::Opening, &fault);
+                if let Some(hung) = hung {
+                    shared.lane.borrow_mut().still_hangs(now.before(hung));
+                }
                 shared.tell(Event::Lost { why: fault, hung });
                 if shared.clock.now().since(opened) >= SETTLED {
                     failures = 0;

@@ -9,6 +9,9 @@ use crate::clock::Instant;
 pub(crate) enum Renewal {
     /// The key is ours and has the new expiry; or it was absent and is set again.
     Renewed,
+    /// It was gone when the node was last asked, and is set again: a renewal, and beside others
+    /// that are gone now, a vote for a deletion.
+    Mended,
     /// Another owner's token is there.
     Taken,
     /// The node had acknowledged our token in its present life, and has no key now.
@@ -39,6 +42,8 @@ pub(crate) struct Extension {
     timing: Timing,
     started: Instant,
     renewed: NodeSet,
+    /// Those of `renewed` that had lost the key before.
+    mended: NodeSet,
     taken: NodeSet,
     deleted: NodeSet,
     failed: NodeSet,
@@ -52,6 +57,7 @@ impl Extension {
             timing,
             started: now,
             renewed: NodeSet::EMPTY,
+            mended: NodeSet::EMPTY,
             taken: NodeSet::EMPTY,
             deleted: NodeSet::EMPTY,
             failed: NodeSet::EMPTY,
@@ -75,6 +81,10 @@ impl Extension {
         }
         match renewal {
             Renewal::Renewed => self.renewed.insert(node),
+            Renewal::Mended => {
+                self.renewed.insert(node);
+                self.mended.insert(node);
+            }
             Renewal::Taken => self.taken.insert(node),
             Renewal::Deleted => self.deleted.insert(node),
             Renewal::Failed => self.failed.insert(node),
@@ -99,17 +109,20 @@ impl Extension {
             let deadline = self.timing.deadline(self.started).max(present);
             return Outcome::Renewed { deadline };
         }
-        if self.deleted.len() > spare {
+        let waiting = self.quorum.all().minus(self.answered());
+        let reachable = self.quorum.reached_by(self.renewed.or(waiting));
+        // A deletion that met the last extension half way: some keys were gone then, and the
+        // others are now.
+        let gone = self.deleted.or(self.mended);
+        if gone.len() > spare && !reachable {
             return Outcome::Deleted;
         }
         if self.taken.len() > spare {
             return Outcome::Taken;
         }
-        let waiting = self.quorum.all().minus(self.answered());
-        let reachable = self.quorum.reached_by(self.renewed.or(waiting));
         // A loss must not be taken for an outage: while enough nodes may still report one, it is
         // waited for, although a quorum is out of reach.
-        let deletable = self.deleted.or(waiting).len() > spare;
+        let deletable = gone.or(waiting).len() > spare;
         let takable = self.taken.or(waiting).len() > spare;
         let open = !waiting.is_empty() && now < self.expires();
         if open && (reachable || deletable || takable) {

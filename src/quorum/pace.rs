@@ -88,6 +88,13 @@ impl Pace {
         }
     }
 
+    /// Nothing was held before `moment`: how the clocks moved until then concerns nobody.
+    pub(crate) fn forget_before(&mut self, moment: Instant) {
+        for slot in &mut self.baselines {
+            slot.take_if(|before| before.sent < moment);
+        }
+    }
+
     /// Another server, or another clock, answers there now.
     pub(crate) fn forget(&mut self, node: usize) {
         if let Some(slot) = self.baselines.get_mut(node) {
@@ -198,6 +205,16 @@ mod tests {
     }
 
     #[test]
+    fn what_was_known_before_anything_was_held_judges_nothing() {
+        let mut pace = pace();
+        pace.is_ahead(0, ms(5000), at(100), at(110));
+        pace.is_ahead(1, ms(5000), at(200), at(210));
+        pace.forget_before(at(200));
+        assert!(!pace.is_ahead(0, ms(7000), at(300), at(310)));
+        assert!(pace.is_ahead(1, ms(7000), at(300), at(310)));
+    }
+
+    #[test]
     fn a_clock_set_back_is_not_ahead() {
         let mut pace = pace();
         pace.is_ahead(0, ms(7000), at(100), at(110));
@@ -205,6 +222,41 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever the order of grants and extensions, of their answers and of idle hours:
+        /// clocks that part by no more than the factor are never called ahead.
+        #[test]
+        fn clocks_within_the_drift_factor_never_raise_an_alarm(
+            asks in prop::collection::vec(
+                (0u64..2_000, 0u64..400, 0u64..3_000, 0u8..4, any::<bool>()), 2..60),
+            idle in prop::collection::vec((0usize..60, 0u64..20_000_000), 0..3),
+            rate in -10_000i64..=10_000,
+        ) {
+            let drift = Drift::new(0.01, ms(1)).unwrap();
+            let mut pace = Pace::new(Quorum::of(1), drift);
+            let mut now = 1_000;
+            let mut answers = Vec::new();
+            for (index, (pause, there, back, kind, renew)) in asks.into_iter().enumerate() {
+                let gap: u64 = idle.iter().filter(|(at, _)| *at == index).map(|(_, gap)| gap).sum();
+                now += pause + gap;
+                answers.push((now + there + back, now, now + there, kind, renew));
+            }
+            // In whatever order connections bring them.
+            answers.sort_unstable();
+            for (received, sent, seen, kind, renew) in answers {
+                let gone = seen * 1_000;
+                let node = 90_000_000_000 + gone.saturating_add_signed(gone as i64 / 1_000_000 * rate);
+                let node = Duration::from_micros(node);
+                match kind {
+                    0 => pace.begin(0, node, at(sent), renew),
+                    1 => pace.forget_before(at(sent)),
+                    _ => {
+                        let ahead = pace.is_ahead(0, node, at(sent), at(received));
+                        prop_assert!(!ahead, "sent {sent}, seen {seen}, received {received}");
+                    }
+                }
+            }
+        }
+
         /// Whatever the latencies: clocks that run alike are never called ahead.
         #[test]
         fn clocks_that_run_alike_never_raise_an_alarm(

@@ -36,7 +36,8 @@ impl Presence {
         self.silent.insert(node);
     }
 
-    /// `node` has answered, whatever it said; or it is down, and will not.
+    /// `node` has answered, whatever it said; or it is down, and will not. The end of its
+    /// connection is neither.
     pub(crate) fn heard(&mut self, node: usize) {
         self.silent.remove(node);
     }
@@ -52,6 +53,11 @@ impl Presence {
         if self.acknowledged.contains(node) {
             self.missing.insert(node);
         }
+    }
+
+    /// Whether the key was on `node`, and was gone when it was last heard of.
+    pub(crate) fn is_missing(&self, node: usize) -> bool {
+        self.missing.contains(node)
     }
 
     /// What `node` said before means nothing: it has lost its data, or somebody else's key is

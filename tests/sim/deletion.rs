@@ -69,6 +69,29 @@ fn a_lock_deleted_on_three_nodes_is_lost_although_one_of_them_is_slow_to_tell() 
     assert_clean(&world, "after the loss");
 }
 
+/// The end of a connection is no word of the node: the key may be gone there as well.
+#[test]
+fn nothing_is_set_again_while_a_silent_node_is_connected_to_anew() {
+    let ttl = TTL * 3;
+    let world = world(5);
+    let me = process(&world, ttl);
+    let guard = acquire(&world, &me);
+    run(&world, ttl / 2);
+    world.server(4).hang();
+    for node in [0, 2, 4] {
+        world.server(node).delete(JOB);
+    }
+    // The extension is due after a sixth; five node timeouts later the connection is given up.
+    run(&world, ttl / 6 + ms(450) * 5 + ms(1_200));
+    assert_eq!(guard.loss(), None);
+    assert_eq!(world.cluster().holders(JOB), [2], "nothing is set again");
+    world.server(4).resume();
+    let task = world.spawn(me.0, guard.lost());
+    assert_eq!(finish(&world, &task, ms(1_000)), Loss::Deleted);
+    run(&world, ms(100));
+    assert_clean(&world, "after the loss");
+}
+
 #[test]
 fn two_missing_keys_are_set_again_once_a_silent_node_is_known_to_be_down() {
     let (world, guard, _) = held();
@@ -191,4 +214,52 @@ fn a_restarted_node_that_lost_the_key_is_no_deletion() {
     run(&world, TTL * 2);
     assert_eq!(guard.loss(), None, "{}", world.log());
     assert_eq!(world.cluster().holders(JOB), [5]);
+}
+
+/// An extension that waits for the connection to the restarted server is told nothing about a
+/// deletion by it: the life in which the key was acknowledged is over.
+#[test]
+fn three_nodes_that_restart_empty_around_an_extension_have_deleted_nothing() {
+    for micros in (0..30_000).step_by(500) {
+        let world = world(5);
+        let me = process(&world, TTL);
+        let sent = world.elapsed() + TTL / 3;
+        let guard = acquire(&world, &me);
+        let moment = sent - ms(26) + Duration::from_micros(micros);
+        run(&world, moment - world.elapsed());
+        for node in 0..3 {
+            world.server(node).restart_empty();
+        }
+        run(&world, TTL * 2);
+        assert_eq!(guard.loss(), None, "at {micros} µs: {}", world.log());
+        world.end();
+    }
+}
+
+/// With two nodes down, a deletion on the other three that meets an extension half way: one key is
+/// found gone now, the other two next time, when the first has just been set again.
+#[test]
+fn a_deletion_in_the_midst_of_an_extension_is_heard_of_although_two_nodes_are_down() {
+    for micros in (0..30_000).step_by(500) {
+        let world = world(5);
+        for node in 3..5 {
+            world.server(node).kill();
+        }
+        let me = process(&world, TTL);
+        let sent = world.elapsed() + TTL / 3;
+        let guard = acquire(&world, &me);
+        let moment = sent - ms(26) + Duration::from_micros(micros);
+        run(&world, moment - world.elapsed());
+        for node in 0..3 {
+            world.server(node).delete(JOB);
+        }
+        run(&world, TTL / 3 + ms(100));
+        assert_eq!(
+            guard.loss(),
+            Some(Loss::Deleted),
+            "at {micros} µs: {}",
+            world.log()
+        );
+        world.end();
+    }
 }

@@ -5,10 +5,13 @@
 
 mod attempts;
 mod cancel;
+mod clocks;
 mod closing;
+mod contended;
 mod deletion;
 mod exclusion;
 mod extension;
+mod letting_go;
 mod replay;
 mod support;
 mod swarm;

@@ -28,6 +28,9 @@ impl Plan {
     }
 }
 
+/// How many TTLs of the lock an extension by hand may ask for.
+const LONGEST: u32 = 3;
+
 /// How long the faults go on.
 const STORM: Duration = ms(3_000);
 
@@ -97,7 +100,9 @@ fn drive(world: &World, plan: Plan) -> Result<Tally, String> {
     let mut workers = Vec::new();
     for _ in 0..2 + world.chance(2) {
         // Counters that clocks have set far apart find no token, and nobody is served.
-        let config = settings(world, ttl).restart_guard(guard);
+        let config = settings(world, ttl)
+            .max_ttl(ttl * LONGEST)
+            .restart_guard(guard);
         let config = config.fencing(!plan.stepped_clocks);
         let (process, client) = world.client(config).map_err(|error| error.to_string())?;
         for _ in 0..1 + world.chance(2) {
@@ -188,7 +193,12 @@ impl State {
             }
             2 => {
                 world.sleep(span / 8).await;
-                let _ = guard.extend().await;
+                let far = self.ttl * (1 + world.chance(LONGEST.into()) as u32);
+                // Three at once, and the first may be given up.
+                let (one, two) = (guard.extend_to(far), guard.extend());
+                let cut = world.sleep(world.span(ms(0), ms(40)));
+                let _ = futures::future::select(pin!(one), pin!(cut)).await;
+                let _ = futures::future::join3(two, guard.extend(), guard.extend_to(far)).await;
                 world.sleep(span / 8).await;
                 drop(guard);
             }
@@ -258,8 +268,8 @@ impl State {
     /// The healing phase: everybody is served in time, and nothing is left.
     fn calm(&self, workers: &[Task<()>]) -> Result<(), String> {
         // Nodes that restarted get their vote back; then the waiters take turns.
-        let turns = self.ttl * 4 * workers.len() as u32;
-        let bound = restart_delay(self.ttl) + turns + ms(2_000);
+        let turns = self.ttl * 4 * LONGEST * workers.len() as u32;
+        let bound = restart_delay(self.ttl * LONGEST) + turns + ms(2_000);
         let healed = self.world.elapsed();
         for worker in workers {
             let left = (healed + bound).saturating_sub(self.world.elapsed());

@@ -70,6 +70,15 @@ fn judged(config: &Config, surveys: &[Survey]) -> Report {
     })
 }
 
+#[test]
+fn a_clock_that_jumps_to_the_far_end_of_time_is_judged_like_any() {
+    let mut surveys = sound(3);
+    let last = surveys[0].samples.last_mut().expect("samples");
+    last.node_time = Some(Duration::from_secs(u64::MAX));
+    let report = judged(&config(3), &surveys);
+    assert!(!report.is_good(), "{report}");
+}
+
 /// The one finding that speaks of this, and its severity.
 fn found<'a>(report: &'a Report, words: &str) -> &'a Finding {
     let speaks = |finding: &&Finding| finding.measured.contains(words);

@@ -155,9 +155,9 @@ fn rates<'a>(case: &Case<'a>, findings: &mut Vec<Finding>) {
 /// Whether a clock was set while it was watched, rather than running at a wrong rate, which shows
 /// as small steps all along: one step makes up most of the way that the clock has gone wrong.
 fn was_set(clock: &ClockReading, margin: Duration) -> bool {
-    let second = Duration::from_secs(1);
-    let way = second.mul_f64(clock.rate_ppm.unwrap_or(0.0).abs() / 1e6);
-    clock.stepped > margin && clock.stepped.saturating_mul(2) >= way
+    // In seconds, of the one that the probe takes.
+    let way = clock.rate_ppm.unwrap_or(0.0).abs() / 1e6;
+    clock.stepped > margin && clock.stepped.as_secs_f64() * 2.0 >= way
 }
 
 /// Nodes let keys run out by whole milliseconds, and a clock may be set by a little at a time.

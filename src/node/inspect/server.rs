@@ -11,10 +11,10 @@ use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, Value};
 use tokio::time::{Instant, timeout_at};
 
-use super::aside::aside;
 use super::{
     Answers, BATCH, Content, End, Inspector, Names, Reading, STEP, Scan, deleted, pattern, reading,
 };
+use crate::node::aside::aside;
 use crate::node::connect::{Stage, Target, Wire, connect, redis_fault};
 use crate::node::script::FORCE;
 use crate::node::wire::server_fault;

@@ -64,7 +64,24 @@ fn a_grant_that_was_not_sent_is_withdrawn_and_nothing_goes_out() {
     lane.admit(1, &order(1), GRANT, at(0)).unwrap();
     lane.admit(2, &order(2), GRANT, at(0)).unwrap();
     let admission = lane.admit(3, &order(1), release(), at(1));
-    assert_eq!(admission, Ok(Admission::Withdrawn));
+    assert_eq!(admission, Ok(Admission::Withdrawn(vec![1])));
+    assert_eq!(works(&lane.next_batch(at(1))), [(2, Work::Ask(GRANT))]);
+}
+
+/// Nobody else answers them, and whoever asked remembers them until they are answered.
+#[test]
+fn all_that_a_release_takes_back_unsent_is_named() {
+    let mut lane = Lane::new(PATIENCE, 8);
+    let extension = Ask::Extend {
+        ttl_millis: 1_000,
+        restore: true,
+        fence: None,
+    };
+    lane.admit(1, &order(1), GRANT, at(0)).unwrap();
+    lane.admit(2, &order(2), GRANT, at(0)).unwrap();
+    lane.admit(3, &order(1), extension, at(0)).unwrap();
+    let admission = lane.admit(4, &order(1), release(), at(1));
+    assert_eq!(admission, Ok(Admission::Withdrawn(vec![1, 3])));
     assert_eq!(works(&lane.next_batch(at(1))), [(2, Work::Ask(GRANT))]);
 }
 
@@ -238,4 +255,20 @@ fn a_raise_is_not_sent_again_behind_a_release() {
     let entry = lane.answered().unwrap();
     let work = entry.work;
     assert!(!lane.again(entry, work, true));
+}
+
+#[test]
+fn a_node_that_was_given_up_hangs_until_the_next_connection() {
+    let mut lane = open();
+    lane.admit(1, &order(1), GRANT, at(0)).unwrap();
+    lane.next_batch(at(0));
+    lane.broken(Link::Opening);
+    lane.still_hangs(at(50));
+    assert_eq!(lane.hangs(at(80)), Some(Duration::from_millis(30)));
+    let refused = lane.admit(2, &order(2), GRANT, at(80)).unwrap_err();
+    assert_eq!(refused.kind(), FaultKind::Timeout);
+    lane.admit(3, &order(1), release(), at(80)).unwrap();
+    lane.repaired(at(90));
+    assert_eq!(lane.hangs(at(90)), None);
+    lane.admit(4, &order(2), GRANT, at(90)).unwrap();
 }

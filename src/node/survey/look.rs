@@ -215,7 +215,7 @@ fn lacking(command: &str, text: &str, prefix: &str) -> String {
     }
 }
 
-/// TIME: seconds and microseconds, as text.
+/// TIME: seconds and microseconds, as text. None that is centuries away.
 fn time(value: &Value) -> Option<Duration> {
     let Value::Array(parts) = value else {
         return None;
@@ -227,7 +227,8 @@ fn time(value: &Value) -> Option<Duration> {
     match parts.as_slice() {
         [seconds, micros] => {
             let seconds = Duration::from_secs(number(seconds)?);
-            Some(seconds + Duration::from_micros(number(micros)?))
+            let time = seconds.checked_add(Duration::from_micros(number(micros)?))?;
+            u64::try_from(time.as_nanos()).is_ok().then_some(time)
         }
         _ => None,
     }
@@ -236,6 +237,17 @@ fn time(value: &Value) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_no_clock_shows_is_none() {
+        let said = |seconds: u64, micros: u64| {
+            let text = |number: u64| Value::BulkString(number.to_string().into_bytes());
+            time(&Value::Array(vec![text(seconds), text(micros)]))
+        };
+        assert_eq!(said(1, 500_000), Some(Duration::from_millis(1_500)));
+        assert_eq!(said(u64::MAX, 1_000_000), None);
+        assert_eq!(said(u64::MAX / 2, 0), None);
+    }
 
     #[test]
     fn a_refusal_names_the_rule_that_is_missing() {

@@ -12,7 +12,7 @@ use crate::node::{Fault, FaultKind};
 ///
 /// # Errors
 /// The operating system gives no thread.
-pub(super) fn aside<T, F>(
+pub(crate) fn aside<T, F>(
     work: impl FnOnce() -> F + Send + 'static,
 ) -> BoxFuture<'static, Result<T, Fault>>
 where
@@ -21,12 +21,20 @@ where
 {
     let failed = |what: String| Fault::new(FaultKind::Unreachable, format!("not asked: {what}"));
     async move {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| failed(error.to_string()))?;
         let (mut reply, answer) = oneshot::channel();
+        // The runtime is made on its own thread: dropped on the caller's, where there is no thread
+        // to be had, it would panic inside another runtime.
         let run = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            let runtime = match runtime {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    let _ = reply.send(Err(failed(error.to_string())));
+                    return;
+                }
+            };
             let outcome = runtime.block_on(async {
                 tokio::select! {
                     biased;
@@ -37,14 +45,16 @@ where
             // A name that is being looked up cannot be stopped, and is not waited for.
             runtime.shutdown_background();
             if let Some(outcome) = outcome {
-                let _ = reply.send(outcome);
+                let _ = reply.send(Ok(outcome));
             }
         };
         std::thread::Builder::new()
             .name("quorumlock-look".into())
             .spawn(run)
             .map_err(|error| failed(error.to_string()))?;
-        answer.await.map_err(|_| failed("its thread ended".into()))
+        answer
+            .await
+            .unwrap_or_else(|_| Err(failed("its thread ended".into())))
     }
     .boxed()
 }

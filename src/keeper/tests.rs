@@ -1,0 +1,156 @@
+//! Whatever happens to a lease, something wakes for it in time.
+
+use std::num::NonZeroU32;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use super::*;
+use crate::clock::ManualClock;
+use crate::coordinator::{AttemptId, Outcome as Ended};
+use crate::queue::Terms;
+use crate::quorum::{Drift, Jitter, Retry};
+use crate::status::NodeStatus;
+
+/// A store that does nothing, and so leaves every turn of events to the test.
+struct Nobody;
+
+impl LeaseStore for Nobody {
+    fn acquire(&mut self, _: Instant, _: AttemptId, _: &Arc<[u8]>, _: &Timing) {}
+    fn adopt(&mut self, _: Instant, _: AttemptId, _: &Arc<[u8]>, _: Secret, _: &Timing) {}
+    fn forget(&mut self, _: LeaseId) -> Option<Secret> {
+        None
+    }
+    fn abandon(&mut self, _: Instant, _: AttemptId) {}
+    fn extend(&mut self, _: Instant, _: LeaseId, _: &Timing, _: Instant) {}
+    fn release(&mut self, _: Instant, _: LeaseId, _: &Timing) {}
+    fn outcome(&mut self) -> Option<Ended> {
+        None
+    }
+    fn has_news(&self) -> bool {
+        false
+    }
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn turn(&mut self, _: Instant) {}
+    fn flush(&mut self) {}
+    fn unreleased(&self) -> usize {
+        0
+    }
+    fn nodes(&mut self, _: Instant) -> Vec<NodeStatus> {
+        Vec::new()
+    }
+}
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_nanos(millis * 1_000_000)
+}
+
+fn timing(ttl: u64) -> Timing {
+    Timing::new(ms(ttl), Drift::new(0.0, ms(0)).unwrap(), ms(50), ms(0)).unwrap()
+}
+
+fn spec(extend_every: Option<Duration>, max_hold: Option<Duration>) -> Arc<Spec> {
+    let terms = Terms {
+        timing: timing(900),
+        retry: Retry {
+            delay: ms(20),
+            max_delay: ms(20),
+            jitter: Jitter::None,
+            attempts: NonZeroU32::new(1),
+        },
+        extend_every,
+        max_hold,
+    };
+    Arc::new(Spec {
+        resource: Arc::from(&b"job"[..]),
+        key: Arc::from(&b"{job}"[..]),
+        terms: Arc::new(terms),
+    })
+}
+
+/// Every record has a moment in the heap at which, or before which, something is due for it.
+fn each_is_woken_in_time(keeper: &Keeper, now: Instant) -> Result<(), TestCaseError> {
+    for (id, record) in &keeper.records {
+        let due = match record.lease.step(now) {
+            Step::Sleep(until) => until,
+            Step::Extend | Step::Lost(_) => now,
+        };
+        let first = keeper.timers.first_of(id);
+        prop_assert!(
+            first.is_some_and(|first| first <= due),
+            "{id}: {first:?} for what is due at {due:?}, at {now:?}"
+        );
+    }
+    Ok(())
+}
+
+fn play(events: Vec<(u64, u8, u64)>, spec: &Arc<Spec>, crowd: u64) -> Result<(), TestCaseError> {
+    let clock = ManualClock::new(at(1_000));
+    let mut keeper = Keeper::new(Clock::Manual(clock.clone()), Quorum::of(3));
+    let (mut now, mut last, store) = (1_000, crowd, &mut Nobody);
+    for id in 1..=crowd {
+        keeper.hold(id, spec, at(990), at(1_890));
+    }
+    each_is_woken_in_time(&keeper, at(now))?;
+    for (pause, event, which) in events {
+        if event == 0 {
+            // To the very moment that the engine would wake at.
+            let next = keeper.next_timeout().map_or(0, |next| next.as_nanos());
+            now = now.max(next.div_ceil(1_000_000));
+        }
+        now += if event < 2 { pause % 3 } else { pause };
+        clock.set(at(now));
+        let id = last.saturating_sub(which % crowd);
+        let record = keeper.records.get(&id);
+        let extending = record.is_some_and(|record| record.lease.extending());
+        match event {
+            2 | 3 if extending => {
+                let deadline = at(now - pause.min(50) + 900);
+                let renewed = Outcome::Renewed { deadline };
+                let started = at(now - pause.min(50));
+                drop(keeper.extended(id, started, renewed, at(now), 0, store));
+            }
+            4 if extending => {
+                let chance = u64::MAX / (which + 1);
+                drop(keeper.extended(id, at(now), Outcome::Unknown, at(now), chance, store));
+            }
+            5 | 6 => {
+                let (reply, answer) = oneshot::channel();
+                let longer = (event == 6).then(|| timing(3_000));
+                drop(keeper.extend(id, longer, reply, at(now), store));
+                drop(answer);
+            }
+            7 => drop(keeper.prolonged(id, at(now + 800), at(now), store)),
+            8 => drop(keeper.release(id, None, Loss::Released, at(now), store)),
+            9 => {
+                last += 1;
+                keeper.hold(last, spec, at(now), at(now + 900));
+            }
+            _ => {}
+        }
+        each_is_woken_in_time(&keeper, at(now))?;
+        drop(keeper.turn(at(now), store));
+        each_is_woken_in_time(&keeper, at(now))?;
+        let next = keeper.next_timeout();
+        prop_assert!(next.is_none_or(|next| next > at(now)), "{next:?}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_lease_is_ever_without_a_moment_at_which_its_next_step_is_due(
+        events in prop::collection::vec((0u64..250, 0u8..10, 0u64..70), 1..120),
+        every in prop::option::of(1u64..600),
+        max_hold in prop::option::of(prop_oneof![1u64..4, 4u64..2_000]),
+        crowd in prop::sample::select(vec![1, 2, 70]),
+    ) {
+        play(events, &spec(every.map(ms), max_hold.map(ms)), crowd)?;
+    }
+}
