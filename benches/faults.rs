@@ -158,7 +158,7 @@ fn config(servers: &Servers, fault: Fault, bad: usize) -> Config {
     nodes.extend((0..bad).map(|index| match fault {
         Fault::Refuses => refusing_url(),
         Fault::Hangs => urls[NODES + index].clone(),
-        _ => format!("redis://no-such-host-{index}.invalid:6379"),
+        _ => format!("redis://n{index}..invalid:6379"),
     }));
     Config::new(nodes).restart_guard(RestartGuard::Off)
 }

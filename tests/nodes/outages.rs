@@ -18,7 +18,7 @@ async fn two_dead_nodes_of_five_are_not_noticed_by_callers() {
     let cluster = Cluster::start(5);
     cluster[0].kill();
     let mut urls = cluster.urls();
-    urls[1] = "redis://quorumlock-test.invalid:6379".into();
+    urls[1] = "redis://n2..invalid:6379".into();
     let client = client(settings(urls));
     for cycle in 0..pick(20, 100) {
         let guard = client.lock("job").acquire().await;
