@@ -82,9 +82,7 @@ fn every_fault(upstream: u16) -> Vec<Fault> {
     let wrong_type = error("WRONGTYPE Operation against a key holding the wrong kind of value");
     let torn = StubReply::Then(vec![StubReply::Raw(b"+O".to_vec()), StubReply::Reset]);
     // Names with an empty label: they fail here, and no name server is asked.
-    let nowhere: Vec<_> = (1..=3)
-        .map(|n| format!("redis://n{n}..invalid"))
-        .collect();
+    let nowhere: Vec<_> = (1..=3).map(|n| format!("redis://n{n}..invalid")).collect();
     let mut faults = vec![
         refused(upstream),
         fault(
