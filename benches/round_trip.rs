@@ -21,7 +21,7 @@ use std::{
 };
 
 use criterion::Criterion;
-use support::{Contender, Plan, Servers, client, interleave, is_measured, pair, raw_pair};
+use support::{Contender, Plan, Servers, client, interleave, is_measured, pair, plain, raw_pair};
 use tokio::runtime::{Builder, Runtime};
 
 const NODES: usize = 5;
@@ -47,7 +47,11 @@ fn main() {
 
 /// All that is compared; the first is the one that the others are compared with.
 async fn contenders(urls: &[String]) -> Vec<Contender> {
-    vec![raw_pair(urls, TTL).await, pair("quorumlock", client(urls))]
+    vec![
+        raw_pair(urls, TTL).await,
+        pair("without tokens", plain(urls)),
+        pair("quorumlock", client(urls)),
+    ]
 }
 
 fn plan() -> Plan {

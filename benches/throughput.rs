@@ -10,7 +10,7 @@ mod support;
 
 use std::time::Duration;
 
-use support::{Plan, Servers, client, interleave, is_measured, pair, raw_pair, setting};
+use support::{Plan, Servers, client, interleave, is_measured, pair, plain, raw_pair, setting};
 use tokio::runtime::Builder;
 
 const NODES: usize = 5;
@@ -28,6 +28,7 @@ fn main() {
         let urls = servers.urls();
         let contenders = [
             raw_pair(&urls, TTL).await,
+            pair("without tokens", plain(&urls)),
             pair("quorumlock", client(&urls)),
         ];
         for tasks in [1, 64, 1_000] {

@@ -21,7 +21,7 @@ mod rounds;
 mod servers;
 
 pub use measure::{cpu_time, is_measured, load_average, quantile, seed, setting};
-pub use product::{acquire, client, pair};
+pub use product::{acquire, client, pair, plain};
 pub use raw::{RawFloor, raw_pair};
 pub use report::Report;
 pub use rounds::{Contender, Plan, interleave};

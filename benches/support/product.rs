@@ -12,6 +12,15 @@ pub fn client(urls: &[String]) -> Client {
     Client::open(urls).expect("URLs of servers that we started")
 }
 
+/// The same without fencing tokens: what redis-rs is asked to do, and no more.
+///
+/// # Panics
+/// If the URLs are no URLs.
+pub fn plain(urls: &[String]) -> Client {
+    let config = Config::new(urls.to_vec()).fencing(false);
+    Client::with_config(config).expect("URLs of servers that we started")
+}
+
 /// One acquire+release pair through `client`: the lock is made, taken and given back.
 pub fn pair(name: &str, client: Client) -> Contender {
     Contender::new(name, move |key| {
