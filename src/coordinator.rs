@@ -222,6 +222,7 @@ impl LeaseStore for Coordinator {
         let ask = node::Ask::Grant {
             ttl_millis: timing.ttl_millis(),
             fence: self.fencing(0),
+            block: self.block(),
         };
         let secret = Secret {
             owner,

@@ -10,13 +10,15 @@
 //! [`Engine::next_timeout`] says when it must be called again. A [`Runner`] feeds it: on a thread
 //! of the client's own beside the connections (`engine/thread.rs`), or alone in a simulation.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use crate::clock::{Clock, Instant};
 use crate::coordinator::{LeaseId, LeaseStore, Outcome};
 use crate::error::{AcquireError, Loss, NodeVote};
 use crate::hash::FastSet;
-use crate::keeper::{Freed, Keeper};
+use crate::keeper::{Cell, Freed, HoldId, Keeper, ReleaseReply};
 use crate::queue::{Entrant, Failure, Queue, Served, WaiterId};
 use crate::quorum::{FencingToken, Quorum, Shortfall};
 
@@ -98,23 +100,18 @@ impl<S: LeaseStore> Engine<S> {
                 self.queue.cancel(id, held, now, &mut self.store);
             }
             Command::Extend {
-                lease,
+                hold,
                 timing,
                 reply,
             } => {
                 let store = &mut self.store;
-                let freed = self.keeper.extend(lease, timing, reply, now, store);
+                let freed = self.keeper.extend(hold, timing, reply, now, store);
                 self.freed(freed, now);
             }
-            Command::Release { lease, reply } => {
+            Command::Release { hold, token, reply } => self.release(hold, token, reply, now),
+            Command::Detach { hold, token, reply } => {
                 let store = &mut self.store;
-                let freed = self
-                    .keeper
-                    .release(lease, reply, Loss::Released, now, store);
-                self.freed(freed, now);
-            }
-            Command::Detach { lease, reply } => {
-                let freed = self.keeper.detach(lease, reply, now, &mut self.store);
+                let freed = self.keeper.detach(hold, token, reply, now, store);
                 self.freed(freed, now);
             }
             Command::Nodes { reply } => {
@@ -134,6 +131,28 @@ impl<S: LeaseStore> Engine<S> {
         }
         let held = self.keeper.holds(&entrant.spec.key);
         self.queue.enter(id, entrant, held, now, &mut self.store);
+    }
+
+    /// The holder lets go: the lease is handed on to the next in line, or released.
+    fn release(
+        &mut self,
+        hold: HoldId,
+        token: FencingToken,
+        mut reply: Option<ReleaseReply>,
+        now: Instant,
+    ) {
+        let key = self.keeper.key_of(hold);
+        if let Some((heir, spec)) = key.and_then(|key| self.queue.heir(key))
+            && let Some((hold, cell)) = self.keeper.hand_over(hold, spec, &mut reply, now)
+        {
+            return match self.queue.served(heir) {
+                Some(served) => deliver(served.reply, hold, token.plus(1), cell),
+                None => self.release(hold, token, None, now),
+            };
+        }
+        let store = &mut self.store;
+        let freed = self.keeper.release(hold, reply, Loss::Released, now, store);
+        self.freed(freed, now);
     }
 
     /// Releases what is held and refuses what is asked from now on.
@@ -228,17 +247,13 @@ impl<S: LeaseStore> Engine<S> {
         started: Instant,
         deadline: Instant,
     ) {
-        let Served { spec, reply } = served;
-        let cell = self.keeper.hold(lease, &spec, started, deadline);
-        let claim = Claim {
-            lease,
-            token,
-            cell,
-            handle: reply.handle,
-            kept: false,
-        };
-        // Dropped, wherever that happens, the claim comes back as a release.
-        let _ = reply.reply.send(Ok(claim));
+        let Served {
+            spec,
+            adopted,
+            reply,
+        } = served;
+        let cell = self.keeper.hold(lease, &spec, started, deadline, adopted);
+        deliver(reply, HoldId { lease, turn: 0 }, token, cell);
     }
 
     fn failed(&mut self, attempt: u64, why: Shortfall, votes: Vec<NodeVote>, now: Instant) {
@@ -288,6 +303,19 @@ impl<S: LeaseStore> Engine<S> {
             let _ = reply.send(self.unconfirmed.len());
         }
     }
+}
+
+/// Gives a hold to whoever waits for it. Dropped, wherever that happens, the claim comes back as a
+/// release.
+fn deliver(caller: Caller, hold: HoldId, token: FencingToken, cell: Arc<Cell>) {
+    let claim = Claim {
+        hold,
+        token,
+        cell,
+        handle: caller.handle,
+        kept: false,
+    };
+    let _ = caller.reply.send(Ok(claim));
 }
 
 #[cfg(test)]

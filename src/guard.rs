@@ -157,7 +157,7 @@ impl Guard {
         }
         let (reply, outcome) = oneshot::channel();
         self.claim.send(Command::Extend {
-            lease: self.claim.lease,
+            hold: self.claim.hold,
             timing,
             reply,
         });

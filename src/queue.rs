@@ -16,36 +16,20 @@ use std::time::Duration;
 use crate::clock::Instant;
 use crate::coordinator::{AttemptId, LeaseStore, Timers};
 use crate::hash::FastMap;
-use crate::quorum::{Acquisition, Next, Retry, Timing, Wait};
+use crate::quorum::{Acquisition, Next, Wait};
 
 mod failure;
+mod spec;
 mod waiter;
 
 pub(crate) use failure::Failure;
+#[cfg(test)]
+pub(crate) use spec::spec;
+pub(crate) use spec::{Spec, Terms};
 pub(crate) use waiter::{Entrant, Served, Unserved};
 
 use failure::Seen;
 use waiter::{State, Waiter};
-
-/// A lock: what, under which key, on which terms.
-#[derive(Debug)]
-pub(crate) struct Spec {
-    pub(crate) resource: Arc<[u8]>,
-    pub(crate) key: Arc<[u8]>,
-    pub(crate) terms: Arc<Terms>,
-}
-
-/// The terms that locks are asked for and held on. Locks without settings of their own share
-/// those of their client.
-#[derive(Debug)]
-pub(crate) struct Terms {
-    pub(crate) timing: Timing,
-    pub(crate) retry: Retry,
-    /// From one extension to the next; `None` where the holder extends by hand.
-    pub(crate) extend_every: Option<Duration>,
-    /// The longest time that a lease may be held in all.
-    pub(crate) max_hold: Option<Duration>,
-}
 
 /// Names one acquisition.
 pub(crate) type WaiterId = u64;
@@ -186,6 +170,19 @@ impl<R> Queue<R> {
     /// The round of `attempt` has its lease. `None` when its waiter is gone.
     pub(crate) fn acquired(&mut self, attempt: AttemptId) -> Option<Served<R>> {
         let id = self.attempts.remove(&attempt)?;
+        self.served(id)
+    }
+
+    /// Who is next in line for the lock at `key`, and not asking for it at this moment.
+    pub(crate) fn heir(&self, key: &[u8]) -> Option<(WaiterId, &Arc<Spec>)> {
+        let &first = self.lines.get(key)?.front()?;
+        let waiter = self.waiters.get(&first)?;
+        let idle = !matches!(waiter.state, State::Asking(_)) && waiter.adopts.is_none();
+        idle.then_some((first, &waiter.spec))
+    }
+
+    /// `id` has the lock.
+    pub(crate) fn served(&mut self, id: WaiterId) -> Option<Served<R>> {
         let waiter = self.leave(id)?;
         // Whoever is first now waits for the hold to end.
         if let Some(&first) = self.lines.get(&waiter.spec.key).and_then(VecDeque::front)
@@ -196,6 +193,7 @@ impl<R> Queue<R> {
         }
         Some(Served {
             spec: waiter.spec,
+            adopted: waiter.adopts.is_some(),
             reply: waiter.reply,
         })
     }
@@ -302,29 +300,4 @@ impl<R> Queue<R> {
             self.ask(first, now, store);
         }
     }
-}
-
-/// What the unit tests hold: a lease of a second, and so many rounds to get it.
-#[cfg(test)]
-pub(crate) fn spec(attempts: u32) -> Arc<Spec> {
-    use crate::quorum::{Drift, Jitter, Retry};
-
-    let ms = Duration::from_millis;
-    let drift = Drift::new(0.0, ms(0)).expect("no drift");
-    let terms = Terms {
-        timing: Timing::new(ms(1000), drift, ms(50), ms(0)).expect("a second"),
-        retry: Retry {
-            delay: ms(20),
-            max_delay: ms(20),
-            jitter: Jitter::None,
-            attempts: std::num::NonZeroU32::new(attempts),
-        },
-        extend_every: None,
-        max_hold: None,
-    };
-    Arc::new(Spec {
-        resource: Arc::from(&b"job"[..]),
-        key: Arc::from(&b"{job}"[..]),
-        terms: Arc::new(terms),
-    })
 }

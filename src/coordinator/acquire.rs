@@ -138,6 +138,10 @@ impl Coordinator {
             };
             self.asks.insert(id, granted);
         }
+        let first = match attempt.adopts {
+            true => token,
+            false => token.first_of(self.block()),
+        };
         let spread = self.spread(attempt.fence.as_ref(), token);
         if self.held.is_empty() {
             self.pace.forget_before(attempt.round.started());
@@ -156,7 +160,7 @@ impl Coordinator {
         self.outcomes.push_back(Outcome::Acquired {
             attempt: attempt.id,
             lease,
-            token,
+            token: first,
             timing: attempt.timing,
             started: attempt.round.started(),
             deadline,

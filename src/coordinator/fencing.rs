@@ -21,6 +21,11 @@ impl Coordinator {
         })
     }
 
+    /// How many numbers a grant reserves.
+    pub(super) fn block(&self) -> u64 {
+        self.counters.map_or(1, |counters| counters.block)
+    }
+
     /// What each node is told along with an extension or a release: nothing where the counter is
     /// known to be as high as any.
     pub(super) fn hints(&self, spread: Spread) -> SmallVec<[Option<Fencing>; 5]> {

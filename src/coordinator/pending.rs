@@ -78,6 +78,7 @@ pub(super) struct Held {
     pub(super) touched: NodeSet,
     /// Where the key is known to be.
     pub(super) presence: Presence,
+    /// The last of those that the grant reserved: what the nodes store.
     pub(super) token: FencingToken,
     /// The longest that an extension may have made a key last, drift included: where it was by
     /// hand, that is more than the TTL of the lock.

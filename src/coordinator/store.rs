@@ -68,6 +68,7 @@ pub(crate) enum Outcome {
     Acquired {
         attempt: AttemptId,
         lease: LeaseId,
+        /// The first of those that the grant reserved, one for each holder that it may have.
         token: FencingToken,
         timing: Timing,
         started: Instant,

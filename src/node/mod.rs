@@ -55,10 +55,12 @@ pub(crate) struct Order {
 /// What a node can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// Set the key where it is absent, and move its fencing counter on.
+    /// Set the key where it is absent, and move its fencing counter on by a block of so many
+    /// numbers.
     Grant {
         ttl_millis: u64,
         fence: Option<Fencing>,
+        block: u64,
     },
     /// Raise the fencing counter to `to` where the key is ours. Never behind a release.
     Raise { to: u64, fence: Fencing },

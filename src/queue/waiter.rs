@@ -46,6 +46,8 @@ pub(crate) struct Entrant<R> {
 /// A waiter that has got its lock.
 pub(crate) struct Served<R> {
     pub(crate) spec: Arc<Spec>,
+    /// The lease was somebody else's before.
+    pub(crate) adopted: bool,
     pub(crate) reply: R,
 }
 

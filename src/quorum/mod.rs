@@ -38,7 +38,7 @@ pub(crate) use backoff::Jitter;
 pub(crate) use extension::{Extension, Outcome, Renewal};
 pub use fence::FencingToken;
 pub(crate) use fence::{Agreement, Fence, Spread};
-pub(crate) use lease::{Cause, Lease, Step};
+pub(crate) use lease::{Cause, Cohort, Lease, Step};
 pub(crate) use nodes::{NodeSet, Quorum};
 pub(crate) use pace::{Pace, Skip};
 pub(crate) use presence::Presence;

@@ -11,6 +11,7 @@ mod contended;
 mod deletion;
 mod exclusion;
 mod extension;
+mod hand_over;
 mod letting_go;
 mod replay;
 mod support;

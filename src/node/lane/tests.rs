@@ -17,6 +17,7 @@ fn order(number: u8) -> Rc<Order> {
 const GRANT: Ask = Ask::Grant {
     ttl_millis: TTL,
     fence: None,
+    block: 1,
 };
 const EXTEND: Ask = Ask::Extend {
     ttl_millis: TTL,

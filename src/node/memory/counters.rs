@@ -9,17 +9,17 @@ use super::super::{Fencing, OwnerToken};
 use super::store::{Millis, Store, Stored};
 
 impl Store {
-    /// `grant.lua`, with blocks of one; `time` is the server's TIME in seconds and microseconds.
+    /// `grant.lua`; `time` is the server's TIME in seconds and microseconds.
     pub(crate) fn fenced_grant(
         &mut self,
         key: &[u8],
         token: &OwnerToken,
-        (ttl, fence): (Millis, Fencing),
+        (ttl, fence, block): (Millis, Fencing, u64),
         now: Millis,
         time: (i64, i64),
     ) -> Value {
         let terms = Counting::new(fence, time);
-        let next = |old| terms.now.granted(old, fence.hint, 1);
+        let next = |old| terms.now.granted(old, fence.hint, block);
         let Some(counter) = self.counter(key, now).ok().and_then(next) else {
             return no_counter();
         };

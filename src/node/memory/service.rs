@@ -88,9 +88,13 @@ impl Server {
         let time = self.hands.time(at);
         let Question { key, token, work } = ask;
         match *work {
-            Work::Ask(Ask::Grant { ttl_millis, fence }) => match fence {
+            Work::Ask(Ask::Grant {
+                ttl_millis,
+                fence,
+                block,
+            }) => match fence {
                 Some(fence) => {
-                    let terms = (ttl_millis, fence);
+                    let terms = (ttl_millis, fence, block);
                     vec![self.store.fenced_grant(key, token, terms, now, time)]
                 }
                 None => vec![self.store.grant(key, token, ttl_millis, now)],

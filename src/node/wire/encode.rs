@@ -15,9 +15,6 @@ pub(crate) struct Spelled {
     release: bool,
 }
 
-/// How many numbers a grant reserves. The format, and all arithmetic, allow for more.
-const BLOCK: u64 = 1;
-
 /// Appends the commands of `entry`.
 pub(crate) fn encode(entry: &Entry, spelled: &mut Spelled, pipeline: &mut Pipeline) {
     let key = &*entry.order.key;
@@ -30,11 +27,12 @@ pub(crate) fn encode(entry: &Entry, spelled: &mut Spelled, pipeline: &mut Pipeli
         Work::Ask(Ask::Grant {
             ttl_millis,
             fence: Some(fence),
+            block,
         }) => {
             let mut eval = script(&GRANT, &mut spelled.grant, true);
             eval.arg(ttl_millis);
             hint(&mut eval, fence);
-            eval.arg(BLOCK);
+            eval.arg(block);
             eval
         }
         Work::Ask(Ask::Grant { ttl_millis, .. }) => {

@@ -21,6 +21,7 @@ fn entry(work: Work) -> Entry {
 const GRANT: Work = Work::Ask(Ask::Grant {
     ttl_millis: 1500,
     fence: None,
+    block: 1,
 });
 const RELEASE: Work = Work::Ask(Ask::Release {
     until: Instant::FAR,
@@ -58,6 +59,7 @@ const FENCING: Fencing = Fencing {
 const FENCED: Work = Work::Ask(Ask::Grant {
     ttl_millis: 1500,
     fence: Some(FENCING),
+    block: 1,
 });
 
 const RAISE: Work = Work::Ask(Ask::Raise {
