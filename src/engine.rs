@@ -15,16 +15,17 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::clock::{Clock, Instant};
-use crate::coordinator::{LeaseId, LeaseStore, Outcome};
-use crate::error::{AcquireError, Loss, NodeVote};
+use crate::coordinator::{LeaseId, LeaseStore};
+use crate::error::{AcquireError, Loss};
 use crate::hash::FastSet;
 use crate::keeper::{Cell, Freed, HoldId, Keeper, ReleaseReply};
-use crate::queue::{Entrant, Failure, Queue, Served, WaiterId};
-use crate::quorum::{FencingToken, Quorum, Shortfall};
+use crate::queue::{Entrant, Queue, WaiterId};
+use crate::quorum::{FencingToken, Quorum};
 
 mod alarm;
 mod core;
 mod handle;
+mod outcome;
 mod runner;
 mod thread;
 
@@ -130,7 +131,8 @@ impl<S: LeaseStore> Engine<S> {
             return;
         }
         let held = self.keeper.holds(&entrant.spec.key);
-        self.queue.enter(id, entrant, held, now, &mut self.store);
+        let moment = (now, (self.chance)());
+        self.queue.enter(id, entrant, held, moment, &mut self.store);
     }
 
     /// The holder lets go: the lease is handed on to the next in line, or released.
@@ -145,7 +147,7 @@ impl<S: LeaseStore> Engine<S> {
         if let Some((heir, spec)) = key.and_then(|key| self.queue.heir(key))
             && let Some((hold, cell)) = self.keeper.hand_over(hold, spec, &mut reply, now)
         {
-            return match self.queue.served(heir) {
+            return match self.queue.served(heir, now, &mut self.store) {
                 Some(served) => deliver(served.reply, hold, token.plus(1), cell),
                 None => self.release(hold, token, None, now),
             };
@@ -172,7 +174,7 @@ impl<S: LeaseStore> Engine<S> {
                 self.outcome(outcome, now);
             }
             for freed in self.keeper.turn(now, &mut self.store) {
-                self.queue.freed(&freed.0, now, &mut self.store);
+                self.freed(Some(freed), now);
             }
             self.queue.turn(now, &mut self.store);
             // A round that begins over nodes that are down ends at once: with an outcome that
@@ -184,99 +186,10 @@ impl<S: LeaseStore> Engine<S> {
         self.store.flush();
     }
 
-    fn outcome(&mut self, outcome: Outcome, now: Instant) {
-        match outcome {
-            Outcome::Acquired {
-                attempt,
-                lease,
-                token,
-                timing,
-                started,
-                deadline,
-            } => match self.queue.acquired(attempt) {
-                Some(served) => self.grant(served, (lease, token), started, deadline),
-                // Its waiter went away in the same turn; nobody else knows of the lease.
-                None => self.store.release(now, lease, &timing),
-            },
-            Outcome::Failed {
-                attempt,
-                why,
-                votes,
-            } => self.failed(attempt, why, votes, now),
-            Outcome::Extended {
-                lease,
-                started,
-                outcome,
-            } => {
-                let chance = (self.chance)();
-                let store = &mut self.store;
-                let freed = self
-                    .keeper
-                    .extended(lease, started, outcome, now, chance, store);
-                self.freed(freed, now);
-            }
-            Outcome::Prolonged { lease, deadline } => {
-                let store = &mut self.store;
-                let freed = self.keeper.prolonged(lease, deadline, now, store);
-                self.freed(freed, now);
-            }
-            Outcome::Frozen => {
-                for freed in self.keeper.lose_all(now, Loss::Frozen, &mut self.store) {
-                    self.queue.freed(&freed.0, now, &mut self.store);
-                }
-            }
-            Outcome::Released {
-                lease,
-                confirmed,
-                absent,
-            } => {
-                if confirmed >= self.quorum.needed() {
-                    self.unconfirmed.remove(&lease);
-                } else if self.closed {
-                    self.unconfirmed.insert(lease);
-                }
-                self.keeper.released(lease, confirmed, absent);
-            }
-        }
-    }
-
-    fn grant(
-        &mut self,
-        served: Served<Caller>,
-        (lease, token): (LeaseId, FencingToken),
-        started: Instant,
-        deadline: Instant,
-    ) {
-        let Served {
-            spec,
-            adopted,
-            reply,
-        } = served;
-        let cell = self.keeper.hold(lease, &spec, started, deadline, adopted);
-        deliver(reply, HoldId { lease, turn: 0 }, token, cell);
-    }
-
-    fn failed(&mut self, attempt: u64, why: Shortfall, votes: Vec<NodeVote>, now: Instant) {
-        let held_here = match self.queue.key_of(attempt) {
-            Some(key) => self.keeper.holds(key),
-            None => return,
-        };
-        let failure = Failure {
-            why,
-            votes,
-            quorum: self.quorum,
-            held_here,
-            chance: (self.chance)(),
-        };
-        let store = &mut self.store;
-        if let Some(unserved) = self.queue.failed(attempt, failure, now, store) {
-            let _ = unserved.reply.reply.send(Err(unserved.error));
-        }
-    }
-
     fn freed(&mut self, freed: Option<Freed>, now: Instant) {
         if let Some(Freed(key)) = freed {
-            self.queue.freed(&key, now, &mut self.store);
+            let moment = (now, (self.chance)());
+            self.queue.freed(&key, moment, &mut self.store);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Extensions (P7) and releases (P6) of leases that stand.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::warn;
@@ -213,6 +214,7 @@ impl Coordinator {
         let failed = self.quorum.all().minus(taken);
         self.unanswered += taken.len();
         let releasing = Releasing {
+            key: Arc::clone(&order.key),
             lease: lease.unwrap_or(NOBODY),
             confirmed: NodeSet::EMPTY,
             absent: NodeSet::EMPTY,
@@ -225,17 +227,21 @@ impl Coordinator {
         id
     }
 
-    pub(super) fn released(&mut self, id: AskId, node: usize, reply: &Reply) {
+    pub(super) fn released(&mut self, id: AskId, node: usize, reply: &Reply, now: Instant) {
         if let Some(Pending::Release(releasing)) = self.asks.get_mut(&id) {
             self.unanswered -= 1;
             match reply {
-                Reply::Released(deleted) => {
+                Reply::Released { deleted, .. } => {
                     releasing.confirmed.insert(node);
                     if !deleted {
                         releasing.absent.insert(node);
                     }
                 }
                 _ => releasing.failed.insert(node),
+            }
+            if let Reply::Released { listeners, .. } = reply {
+                let key = Arc::clone(&releasing.key);
+                self.heard_by(node, &key, *listeners, now);
             }
             self.report_release(id, false);
         }

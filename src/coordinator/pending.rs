@@ -1,13 +1,16 @@
 //! What the coordinator remembers of requests and of leases.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AttemptId, LeaseId};
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::node::{AskId, Order};
-use crate::quorum::{Extension, Fence, FencingToken, NodeSet, Presence, Round, Spread, Timing};
+use crate::quorum::{
+    Contest, Extension, Fence, FencingToken, NodeSet, Presence, Round, Spread, Timing,
+};
 
 /// What an answer belongs to.
 pub(super) enum Pending {
@@ -31,6 +34,10 @@ pub(super) struct Attempt {
     pub(super) seen: Vec<Option<SeenVote>>,
     /// The keys were there before: a failed round takes nothing back.
     pub(super) adopts: bool,
+    /// What the refusals say.
+    pub(super) contest: Contest,
+    /// How often the nodes of others were asked again.
+    pub(super) again: u32,
     /// Finds the token, where the round needs one.
     pub(super) fence: Option<Fence>,
     /// The token of an adopted lease.
@@ -61,6 +68,7 @@ pub(super) struct Extending {
 }
 
 pub(super) struct Releasing {
+    pub(super) key: Arc<[u8]>,
     pub(super) lease: LeaseId,
     pub(super) confirmed: NodeSet,
     pub(super) absent: NodeSet,

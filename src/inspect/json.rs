@@ -81,7 +81,7 @@ impl Serialize for Status {
         name(&mut map, "resource", &self.resource)?;
         state(&mut map, &self.state)?;
         map.serialize_entry("needed", &self.needed())?;
-        map.serialize_entry("fencing_token", &self.token)?;
+        map.serialize_entry("fencing_counter", &self.token)?;
         map.serialize_entry("fingerprint", &self.fingerprint)?;
         map.serialize_entry("nodes", &self.nodes)?;
         map.end()

@@ -35,6 +35,14 @@ impl LeaseStore for Nobody {
     }
     fn turn(&mut self, _: Instant) {}
     fn flush(&mut self) {}
+    fn listen(&mut self, _: &Arc<[u8]>) {}
+    fn idle(&mut self, _: Instant, _: &Arc<[u8]>) {}
+    fn rivals(&self, _: &[u8]) -> u32 {
+        0
+    }
+    fn trip(&self) -> Duration {
+        Duration::from_millis(1)
+    }
     fn unreleased(&self) -> usize {
         0
     }

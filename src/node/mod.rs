@@ -24,6 +24,7 @@ pub(crate) mod aside;
 pub(crate) mod connect;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod counter;
+pub(crate) mod ears;
 pub(crate) mod fault;
 pub(crate) mod inspect;
 pub(crate) mod lane;
@@ -56,11 +57,12 @@ pub(crate) struct Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// Set the key where it is absent, and move its fencing counter on by a block of so many
-    /// numbers.
+    /// numbers. Where it is `announced`, those who listen are told.
     Grant {
         ttl_millis: u64,
         fence: Option<Fencing>,
         block: u64,
+        announced: bool,
     },
     /// Raise the fencing counter to `to` where the key is ours. Never behind a release.
     Raise { to: u64, fence: Fencing },
@@ -78,7 +80,7 @@ pub(crate) enum Ask {
 }
 
 /// What a node needs to know to write a fencing counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fencing {
     /// The counter should be at least this; zero where nothing is known of it.
     pub(crate) hint: u64,
@@ -96,18 +98,35 @@ pub(crate) enum Reply {
     /// The fencing counter is at least what was asked for, or (`false`) the key is not ours, or
     /// the value is too far ahead of the node's clock.
     Raised(bool),
-    /// Somebody else's token is there, for so long yet.
-    Held { left: Option<Duration> },
+    /// Somebody else's token is there, which begins like this, for so long yet.
+    Held {
+        left: Option<Duration>,
+        rival: Option<u32>,
+    },
     /// The key is ours, with its new expiry.
     Renewed,
     /// The key was absent and is set again.
     Restored,
     /// The key is absent, and was left so.
     Absent,
-    /// The key was ours and is gone, or (`false`) was not ours.
-    Released(bool),
+    /// The key was ours and is gone, or was not ours; so many connections listen for it.
+    Released { deleted: bool, listeners: u32 },
     /// No answer of use.
     Failed(Fault),
+}
+
+impl Reply {
+    /// To the release of what was never sent.
+    const WITHDRAWN: Reply = Reply::Released {
+        deleted: false,
+        listeners: 0,
+    };
+
+    /// Refused, and nothing is known of the one whose key it is.
+    const HELD: Reply = Reply::Held {
+        left: None,
+        rival: None,
+    };
 }
 
 /// What a node says of itself on a new connection (P10).
@@ -123,6 +142,15 @@ pub(crate) struct Life {
     pub(crate) marker_age: Duration,
 }
 
+/// What a node tells of a key to all who listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// It was let go, while so many connections listened.
+    Freed { listeners: u32 },
+    /// It was set by the owner whose token begins like this, for so long.
+    Taken { rival: u32, left: Duration },
+}
+
 /// What comes from a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
@@ -135,6 +163,10 @@ pub(crate) enum Event {
     /// A new connection is ready, to a server that says this of itself. Comes before any answer
     /// over that connection.
     Met(Life),
+    /// From now on, and for as long as this connection lasts, notes on the key arrive.
+    Listening(Arc<[u8]>),
+    /// A note on a key that is listened for.
+    Note { key: Arc<[u8]>, note: Note },
     /// The marker is gone from the node's data under a live connection. Comes before the answers
     /// that were given without it.
     Wiped,
@@ -157,6 +189,13 @@ pub(crate) trait Node {
     /// nothing will be. A release is always taken.
     fn submit(&mut self, id: AskId, order: &Rc<Order>, ask: Ask, now: Instant)
     -> Result<(), Fault>;
+
+    /// Listens for notes on `key` from now on, over this connection and all that follow. What is
+    /// submitted afterwards reaches the server after this.
+    fn listen(&mut self, key: &Arc<[u8]>);
+
+    /// Ends [`Node::listen`].
+    fn ignore(&mut self, key: &Arc<[u8]>);
 
     /// For how long the node has been one that hangs: it gets no new requests.
     fn hangs(&self, now: Instant) -> Option<Duration>;

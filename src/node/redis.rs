@@ -13,6 +13,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join;
@@ -122,7 +123,7 @@ impl Node for RedisNode {
                 for ask in asks {
                     self.shared.answer(ask, Reply::Failed(unsent()), None);
                 }
-                Reply::Released(false)
+                Reply::WITHDRAWN
             }
             Admission::Owed => match lane.link() {
                 Link::Down(fault) => Reply::Failed(fault.clone()),
@@ -133,6 +134,10 @@ impl Node for RedisNode {
         self.shared.answer(id, reply, None);
         Ok(())
     }
+
+    fn listen(&mut self, _key: &Arc<[u8]>) {}
+
+    fn ignore(&mut self, _key: &Arc<[u8]>) {}
 
     fn hangs(&self, now: Instant) -> Option<Duration> {
         self.shared.lane.borrow().hangs(now)

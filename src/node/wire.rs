@@ -7,7 +7,7 @@ use redis::{Cmd, ServerError, Value};
 
 use super::lane::{Entry, Work};
 use super::script::MARKER;
-use super::{Ask, Fault, FaultKind, Life, OwnerToken, Reply};
+use super::{Ask, Fault, FaultKind, Life, Note, OwnerToken, Reply};
 
 mod encode;
 
@@ -32,8 +32,12 @@ pub(crate) fn decode(entry: &Entry, values: &mut impl Iterator<Item = Value>) ->
         return Answer::Reply(Reply::Failed(shapeless("nothing")));
     };
     match entry.work {
-        Work::Ask(Ask::Grant { fence: None, .. }) => granted(first),
-        Work::Ask(Ask::Grant { .. }) => fenced(entry, first),
+        Work::Ask(Ask::Grant {
+            fence: None,
+            announced: false,
+            ..
+        }) => granted(first),
+        Work::Ask(Ask::Grant { fence, .. }) => scripted(entry, first, fence.is_some()),
         Work::Ask(Ask::Raise { .. }) => raised(&first),
         Work::Ask(Ask::Extend { .. }) => extended(&first),
         Work::Ask(Ask::Release { .. }) => released(&first),
@@ -49,8 +53,8 @@ fn granted(value: Value) -> Answer {
     }
 }
 
-/// The answer of `grant.lua`: a grant with its counter, or whose key it is.
-fn fenced(entry: &Entry, value: Value) -> Answer {
+/// The answer of `grant.lua`: a grant, with its counter where it has one, or whose key it is.
+fn scripted(entry: &Entry, value: Value, fenced: bool) -> Answer {
     let Value::Array(parts) = value else {
         return failed(&value);
     };
@@ -58,7 +62,7 @@ fn fenced(entry: &Entry, value: Value) -> Answer {
         [Value::Int(1), Value::Int(counter), time @ ..] => match u64::try_from(*counter) {
             Ok(counter) => (
                 Reply::Granted {
-                    counter: Some(counter),
+                    counter: fenced.then_some(counter),
                 },
                 node_time(time),
             ),
@@ -105,7 +109,7 @@ fn extended(value: &Value) -> Answer {
         1 => Reply::Renewed,
         2 => Reply::Restored,
         0 => Reply::Absent,
-        -1 => Reply::Held { left: None },
+        -1 => Reply::HELD,
         _ => return failed(value),
     };
     match node_time(time) {
@@ -115,11 +119,16 @@ fn extended(value: &Value) -> Answer {
 }
 
 fn released(value: &Value) -> Answer {
-    match value {
-        Value::Int(1) => Answer::Reply(Reply::Released(true)),
-        Value::Int(0) => Answer::Reply(Reply::Released(false)),
-        other => failed(other),
-    }
+    let Value::Array(parts) = value else {
+        return failed(value);
+    };
+    let [Value::Int(deleted @ (0 | 1)), Value::Int(listeners)] = parts[..] else {
+        return failed(value);
+    };
+    Answer::Reply(Reply::Released {
+        deleted: deleted == 1,
+        listeners: u32::try_from(listeners).unwrap_or(0),
+    })
 }
 
 /// Whose key it was that refused us. One that vanished meanwhile was held all the same.
@@ -131,12 +140,37 @@ fn inspected(entry: &Entry, owner: Value, left: Option<Value>) -> Reply {
     match owner {
         Value::BulkString(text) => match OwnerToken::parse(&text) {
             Some(token) if token == entry.order.token => Reply::Granted { counter: None },
-            Some(_) => Reply::Held { left },
+            Some(token) => Reply::Held {
+                left,
+                rival: Some(token.head()),
+            },
             None => Reply::Failed(FaultKind::NotALock.into()),
         },
-        Value::Nil => Reply::Held { left: None },
+        Value::Nil => Reply::HELD,
         other => Reply::Failed(fault(&other)),
     }
+}
+
+/// A note: the version of the format, what has happened, and what belongs to it. What is not
+/// understood says that something has happened all the same.
+pub(crate) fn note(payload: &[u8]) -> Note {
+    let text = std::str::from_utf8(payload).unwrap_or_default();
+    let words: Vec<&str> = text.split(' ').collect();
+    let taken = |rival: &str, left: &str| {
+        Some(Note::Taken {
+            rival: u32::from_str_radix(rival, 16).ok()?,
+            left: Duration::from_millis(left.parse().ok()?),
+        })
+    };
+    let note = match words[..] {
+        ["1", "freed", listeners] => listeners
+            .parse()
+            .ok()
+            .map(|listeners| Note::Freed { listeners }),
+        ["1", "taken", rival, left] => taken(rival, left),
+        _ => None,
+    };
+    note.unwrap_or(Note::Freed { listeners: 0 })
 }
 
 fn failed(value: &Value) -> Answer {

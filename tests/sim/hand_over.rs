@@ -228,3 +228,31 @@ fn a_ticket_carries_the_token_of_the_hold_that_it_was() {
     drop(adopted);
     assert!(finish(&world, &third, TTL).fencing_token() > token);
 }
+#[test]
+fn another_process_gets_its_turn_between_two_cohorts() {
+    let world = world(5);
+    let (me, rival) = (cohort(&world, 1_000, ms(50)), cohort(&world, 1_000, ms(50)));
+    let busy: Vec<Task<()>> = (0..4)
+        .map(|_| {
+            let (lock, sleeper) = (me.1.lock(JOB).wait_forever(), world.clone());
+            world.spawn(me.0, async move {
+                loop {
+                    let guard = lock.acquire().await.unwrap();
+                    sleeper.sleep(ms(5)).await;
+                    drop(guard);
+                }
+            })
+        })
+        .collect();
+    run(&world, ms(500));
+    let mut longest = Duration::ZERO;
+    for _ in 0..10 {
+        let began = world.elapsed();
+        let guard = finish(&world, &waiter(&world, &rival), TTL * 10);
+        longest = longest.max(world.elapsed() - began);
+        drop(guard);
+        run(&world, ms(20));
+    }
+    busy.into_iter().for_each(Task::cancel);
+    assert!(longest < ms(1_000), "{longest:?}");
+}

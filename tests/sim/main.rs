@@ -17,3 +17,4 @@ mod replay;
 mod support;
 mod swarm;
 mod waiters;
+mod waiting;

@@ -18,6 +18,7 @@ const GRANT: Ask = Ask::Grant {
     ttl_millis: TTL,
     fence: None,
     block: 1,
+    announced: false,
 };
 const EXTEND: Ask = Ask::Extend {
     ttl_millis: TTL,

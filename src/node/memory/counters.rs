@@ -23,15 +23,30 @@ impl Store {
         let Some(counter) = self.counter(key, now).ok().and_then(next) else {
             return no_counter();
         };
-        let ours = |stored: &Stored| stored.value == token.as_bytes();
-        if self.grant(key, token, ttl, now) == Value::Nil && !self.get(key, now).is_some_and(ours) {
-            let [owner, left] = self.inspect(key, now);
-            let answer = vec![Value::Int(0), owner, left];
-            return timed(answer, time);
+        let refused = self.scripted_grant(key, token, ttl, now, time);
+        if !matches!(&refused, Value::Array(parts) if parts[0] == Value::Int(1)) {
+            return refused;
         }
         self.together(|store| store.put_counter(key, counter, terms, now));
         let counter = i64::try_from(counter).unwrap_or(i64::MAX);
         timed(vec![Value::Int(1), Value::Int(counter)], time)
+    }
+
+    /// `grant.lua` without a counter.
+    pub(crate) fn scripted_grant(
+        &mut self,
+        key: &[u8],
+        token: &OwnerToken,
+        ttl: Millis,
+        now: Millis,
+        time: (i64, i64),
+    ) -> Value {
+        let ours = |stored: &Stored| stored.value == token.as_bytes();
+        if self.grant(key, token, ttl, now) == Value::Nil && !self.get(key, now).is_some_and(ours) {
+            let [owner, left] = self.inspect(key, now);
+            return timed(vec![Value::Int(0), owner, left], time);
+        }
+        timed(vec![Value::Int(1), Value::Int(0)], time)
     }
 
     /// `raise.lua`

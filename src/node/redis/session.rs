@@ -186,7 +186,7 @@ impl Session<'_> {
                 }
                 Answer::Inspect => match self.again(entry, Work::Inspect, false) {
                     true => continue,
-                    false => Reply::Held { left: None },
+                    false => Reply::HELD,
                 },
                 Answer::SpellOut if !entry.spelled_out => {
                     let work = entry.work;

@@ -26,13 +26,14 @@ pub(crate) fn encode(entry: &Entry, spelled: &mut Spelled, pipeline: &mut Pipeli
     let command = match entry.work {
         Work::Ask(Ask::Grant {
             ttl_millis,
-            fence: Some(fence),
+            fence,
             block,
-        }) => {
-            let mut eval = script(&GRANT, &mut spelled.grant, true);
+            announced,
+        }) if fence.is_some() || announced => {
+            let mut eval = script(&GRANT, &mut spelled.grant, fence.is_some());
             eval.arg(ttl_millis);
-            hint(&mut eval, fence);
-            eval.arg(block);
+            hint(&mut eval, fence.unwrap_or_default());
+            eval.arg(block).arg(if announced { "1" } else { "0" });
             eval
         }
         Work::Ask(Ask::Grant { ttl_millis, .. }) => {

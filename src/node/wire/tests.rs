@@ -22,6 +22,7 @@ const GRANT: Work = Work::Ask(Ask::Grant {
     ttl_millis: 1500,
     fence: None,
     block: 1,
+    announced: false,
 });
 const RELEASE: Work = Work::Ask(Ask::Release {
     until: Instant::FAR,
@@ -60,6 +61,15 @@ const FENCED: Work = Work::Ask(Ask::Grant {
     ttl_millis: 1500,
     fence: Some(FENCING),
     block: 1,
+    announced: false,
+});
+
+/// With others waiting, but without a counter.
+const ANNOUNCED: Work = Work::Ask(Ask::Grant {
+    ttl_millis: 1500,
+    fence: None,
+    block: 1,
+    announced: true,
 });
 
 const RAISE: Work = Work::Ask(Ask::Raise {
@@ -83,9 +93,12 @@ fn sent(work: Work) -> Vec<String> {
 fn scripts_get_keys_as_keys_and_what_they_need_of_the_counter() {
     let owner = &"01".repeat(20);
     let fenced = [
-        "EVAL", "2", "k", "k:fence", owner, "1500", "7", "800", "90", "1",
+        "EVAL", "2", "k", "k:fence", owner, "1500", "7", "800", "90", "1", "0",
     ];
     assert_eq!(sent(FENCED), fenced);
+    let announced = ["EVAL", "1", "k", owner, "1500", "0", "0", "0", "1", "1"];
+    assert_eq!(sent(ANNOUNCED), announced);
+    assert_eq!(sent(GRANT), ["SET", "k", owner, "NX", "PX", "1500"]);
     let raise = ["EVAL", "2", "k", "k:fence", owner, "9", "800", "90"];
     assert_eq!(sent(RAISE), raise);
     assert_eq!(sent(RELEASE), ["EVAL", "1", "k", owner]);
@@ -122,7 +135,11 @@ fn a_fenced_grant_brings_counter_or_rival_and_the_time_of_the_node() {
     let rival = text(&"02".repeat(20));
     let held = answer(FENCED, list(vec![Value::Int(0), rival, Value::Int(700)]));
     let left = Some(Duration::from_millis(700));
-    assert_eq!(held, Answer::Timed(Reply::Held { left }, time));
+    let rival = Some(0x0202_0202);
+    assert_eq!(held, Answer::Timed(Reply::Held { left, rival }, time));
+    let granted = answer(ANNOUNCED, list(vec![Value::Int(1), Value::Int(0)]));
+    let counter = None;
+    assert_eq!(granted, Answer::Timed(Reply::Granted { counter }, time));
     let foreign = answer(
         FENCED,
         list(vec![Value::Int(0), text("data"), Value::Int(-1)]),
@@ -139,6 +156,38 @@ fn a_fenced_grant_brings_counter_or_rival_and_the_time_of_the_node() {
             Answer::Reply(Reply::Failed(fault)) => assert_eq!(fault.kind(), FaultKind::Protocol),
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_release_says_whether_it_deleted_and_who_listens() {
+    for (said, expected) in [(1, true), (0, false)] {
+        let value = Value::Array(vec![Value::Int(said), Value::Int(4)]);
+        let Answer::Reply(reply) = answer(RELEASE, vec![value]) else {
+            panic!("no reply");
+        };
+        let (deleted, listeners) = (expected, 4);
+        assert_eq!(reply, Reply::Released { deleted, listeners });
+    }
+}
+
+#[test]
+fn a_note_is_read_and_one_of_a_later_version_is_a_hint_all_the_same() {
+    let taken = Note::Taken {
+        rival: 0x0a0b_0c0d,
+        left: Duration::from_millis(1500),
+    };
+    assert_eq!(note(b"1 freed 3"), Note::Freed { listeners: 3 });
+    assert_eq!(note(b"1 taken 0a0b0c0d 1500"), taken);
+    for odd in [
+        &b"1"[..],
+        b"2 freed 3",
+        b"1 freed -3",
+        b"1 taken x 5",
+        b"\xff",
+        b"",
+    ] {
+        assert_eq!(note(odd), Note::Freed { listeners: 0 });
     }
 }
 
@@ -181,7 +230,8 @@ fn only_another_lock_means_held() {
     let rival = text(&"02".repeat(20));
     let held = answer(Work::Inspect, vec![rival, Value::Int(700)]);
     let left = Some(Duration::from_millis(700));
-    assert_eq!(held, Answer::Reply(Reply::Held { left }));
+    let rival = Some(0x0202_0202);
+    assert_eq!(held, Answer::Reply(Reply::Held { left, rival }));
     let foreign = answer(Work::Inspect, vec![text("data"), Value::Int(-1)]);
     assert_eq!(
         foreign,
