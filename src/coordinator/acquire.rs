@@ -1,6 +1,5 @@
 //! Rounds: begin, count, grant or roll back (P1, P3).
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ impl Coordinator {
         timing: &Timing,
     ) {
         let id = self.new_id();
-        let order = Rc::new(Order {
+        let order = Arc::new(Order {
             key: Arc::clone(key),
             token: secret.owner,
         });
@@ -147,7 +146,7 @@ impl Coordinator {
             Held {
                 touched: attempt.round.owed(),
                 presence: Presence::granted(attempt.round.granted()),
-                order: Rc::unwrap_or_clone(attempt.order),
+                order: Arc::unwrap_or_clone(attempt.order),
                 token,
                 span: Duration::ZERO,
                 spread,
@@ -196,7 +195,7 @@ impl Coordinator {
             return;
         }
         let until = attempt.timing.gone(now);
-        let order = Rc::clone(&attempt.order);
+        let order = Arc::clone(&attempt.order);
         let spread = self.spread(attempt.fence.as_ref(), FencingToken::NONE);
         self.send_releases(order, attempt.round.owed(), (until, spread), None, now);
     }

@@ -10,8 +10,10 @@ use super::script::MARKER;
 use super::{Ask, Fault, FaultKind, Life, OwnerToken, Reply};
 
 mod encode;
+mod reply;
 
-pub(crate) use encode::{Spelled, encode};
+pub(crate) use encode::{Spelled, encode, replies_to};
+pub(crate) use reply::Replies;
 
 /// What the answer to an entry means for the lane.
 #[derive(Debug, PartialEq)]
