@@ -1,6 +1,5 @@
 //! Rounds: begin, count, grant or roll back (P1, P3).
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ impl Coordinator {
         timing: &Timing,
     ) {
         let id = self.new_id();
-        let order = Rc::new(Order {
+        let order = Arc::new(Order {
             key: Arc::clone(key),
             token: secret.owner,
         });
@@ -154,7 +153,7 @@ impl Coordinator {
         }
         attempt.again += 1;
         let refused = attempt.round.refused();
-        let order = Rc::clone(&attempt.order);
+        let order = Arc::clone(&attempt.order);
         let ttl_millis = attempt.timing.ttl_millis();
         let mut asked = NodeSet::EMPTY;
         let ask = Ask::Grant {
@@ -235,7 +234,7 @@ impl Coordinator {
             Held {
                 touched: attempt.round.owed(),
                 presence: Presence::granted(attempt.round.granted()),
-                order: Rc::unwrap_or_clone(attempt.order),
+                order: Arc::unwrap_or_clone(attempt.order),
                 token,
                 span: Duration::ZERO,
                 spread,
@@ -284,7 +283,7 @@ impl Coordinator {
             return;
         }
         let until = attempt.timing.gone(now);
-        let order = Rc::clone(&attempt.order);
+        let order = Arc::clone(&attempt.order);
         let spread = self.spread(attempt.fence.as_ref(), FencingToken::NONE);
         self.send_releases(order, attempt.round.owed(), (until, spread), None, now);
     }

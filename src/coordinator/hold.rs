@@ -1,6 +1,5 @@
 //! Extensions (P7) and releases (P6) of leases that stand.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ impl Coordinator {
         let Some(held) = self.held.get(&lease) else {
             return;
         };
-        let order = Rc::new(held.order.clone());
+        let order = Arc::new(held.order.clone());
         let known = held.presence.known(self.quorum);
         let hints = self.hints(held.spread);
         let hint = held.spread.value();
@@ -188,14 +187,14 @@ impl Coordinator {
         let to = held.touched.or(all.minus(self.down));
         let until = timing.gone(now).max(now.after(held.span));
         let terms = (until, held.spread);
-        let id = self.send_releases(Rc::new(held.order), to, terms, Some(lease), now);
+        let id = self.send_releases(Arc::new(held.order), to, terms, Some(lease), now);
         self.timers.set(now.after(timing.node_timeout()), id);
     }
 
     /// Sends the release for `order` to the nodes in `to`; for `lease`, its end is reported.
     pub(super) fn send_releases(
         &mut self,
-        order: Rc<Order>,
+        order: Arc<Order>,
         to: NodeSet,
         (until, spread): (Instant, Spread),
         lease: Option<LeaseId>,

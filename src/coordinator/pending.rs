@@ -1,6 +1,5 @@
 //! What the coordinator remembers of requests and of leases.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ pub(super) enum Pending {
 
 pub(super) struct Attempt {
     pub(super) id: AttemptId,
-    pub(super) order: Rc<Order>,
+    pub(super) order: Arc<Order>,
     pub(super) timing: Timing,
     pub(super) round: Round,
     pub(super) seen: Vec<Option<SeenVote>>,

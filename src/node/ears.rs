@@ -43,11 +43,6 @@ impl Ears {
     pub(crate) fn next(&mut self) -> Option<(Arc<[u8]>, bool)> {
         self.news.pop_front()
     }
-
-    /// The key of this name, if it is listened for.
-    pub(crate) fn key(&self, name: &[u8]) -> Option<Arc<[u8]>> {
-        self.keys.get(name).cloned()
-    }
 }
 
 #[cfg(test)]
@@ -76,7 +71,5 @@ mod tests {
         ears.listen(&key("c"));
         ears.connected();
         assert_eq!(told(&mut ears), [(key("b"), true), (key("c"), true)]);
-        assert_eq!(ears.key(b"b"), Some(key("b")));
-        assert_eq!(ears.key(b"a"), None);
     }
 }

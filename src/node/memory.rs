@@ -4,7 +4,6 @@
 //! the real node ([`super::redis`]); only socket and server are made up. It has no task of its
 //! own: it moves when [`Node::turn`] is called, by the time it is told there.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -188,7 +187,7 @@ impl Node for MemoryNode {
     fn submit(
         &mut self,
         id: AskId,
-        order: &Rc<Order>,
+        order: &Arc<Order>,
         ask: Ask,
         now: Instant,
     ) -> Result<(), Fault> {

@@ -10,10 +10,8 @@
 //! submission, over one connection, or not at all. A release can therefore follow its grant
 //! without waiting for the grant's answer (P2). A node knows nothing of quorums.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -32,6 +30,7 @@ pub(crate) mod lane;
 pub(crate) mod memory;
 pub(crate) mod redis;
 pub(crate) mod script;
+pub(crate) mod socket;
 pub(crate) mod survey;
 pub(crate) mod tls;
 pub(crate) mod token;
@@ -187,8 +186,13 @@ pub(crate) trait Node {
     /// # Errors
     /// The node will not take it: it is down, hangs, or has no place. Nothing was sent, and
     /// nothing will be. A release is always taken.
-    fn submit(&mut self, id: AskId, order: &Rc<Order>, ask: Ask, now: Instant)
-    -> Result<(), Fault>;
+    fn submit(
+        &mut self,
+        id: AskId,
+        order: &Arc<Order>,
+        ask: Ask,
+        now: Instant,
+    ) -> Result<(), Fault>;
 
     /// Listens for notes on `key` from now on, over this connection and all that follow. What is
     /// submitted afterwards reaches the server after this.
@@ -220,18 +224,31 @@ fn unsent() -> Fault {
 /// Where the events of all nodes arrive, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
-    events: Rc<RefCell<VecDeque<(usize, Event)>>>,
+    events: Arc<Mutex<VecDeque<(usize, Event)>>>,
     arrived: Arc<Notify>,
 }
 
 impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(usize, Event)>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn push(&self, node: usize, event: Event) {
-        self.events.borrow_mut().push_back((node, event));
+        self.lock().push_back((node, event));
         self.arrived.notify_one();
     }
 
+    /// All of it at once, with one word to the engine.
+    pub(crate) fn push_all(&self, node: usize, events: Vec<Event>) {
+        if !events.is_empty() {
+            let events = events.into_iter().map(|event| (node, event));
+            self.lock().extend(events);
+            self.arrived.notify_one();
+        }
+    }
+
     pub(crate) fn pop(&self) -> Option<(usize, Event)> {
-        self.events.borrow_mut().pop_front()
+        self.lock().pop_front()
     }
 
     /// What wakes the engine, for a node whose events come from another thread.
@@ -242,7 +259,7 @@ impl Inbox {
 
     /// Whether there is nothing to be taken out.
     pub(crate) fn is_empty(&self) -> bool {
-        self.events.borrow().is_empty()
+        self.lock().is_empty()
     }
 
     /// Ends when something has arrived since the last time it ended.

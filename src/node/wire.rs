@@ -7,11 +7,15 @@ use redis::{Cmd, ServerError, Value};
 
 use super::lane::{Entry, Work};
 use super::script::MARKER;
-use super::{Ask, Fault, FaultKind, Life, Note, OwnerToken, Reply};
+use super::{Ask, Fault, FaultKind, Life, OwnerToken, Reply};
 
 mod encode;
+mod push;
+mod reply;
 
-pub(crate) use encode::{Spelled, encode};
+pub(crate) use encode::{Spelled, encode, replies_to};
+pub(crate) use push::{note, pushed};
+pub(crate) use reply::Replies;
 
 /// What the answer to an entry means for the lane.
 #[derive(Debug, PartialEq)]
@@ -149,28 +153,6 @@ fn inspected(entry: &Entry, owner: Value, left: Option<Value>) -> Reply {
         Value::Nil => Reply::HELD,
         other => Reply::Failed(fault(&other)),
     }
-}
-
-/// A note: the version of the format, what has happened, and what belongs to it. What is not
-/// understood says that something has happened all the same.
-pub(crate) fn note(payload: &[u8]) -> Note {
-    let text = std::str::from_utf8(payload).unwrap_or_default();
-    let words: Vec<&str> = text.split(' ').collect();
-    let taken = |rival: &str, left: &str| {
-        Some(Note::Taken {
-            rival: u32::from_str_radix(rival, 16).ok()?,
-            left: Duration::from_millis(left.parse().ok()?),
-        })
-    };
-    let note = match words[..] {
-        ["1", "freed", listeners] => listeners
-            .parse()
-            .ok()
-            .map(|listeners| Note::Freed { listeners }),
-        ["1", "taken", rival, left] => taken(rival, left),
-        _ => None,
-    };
-    note.unwrap_or(Note::Freed { listeners: 0 })
 }
 
 fn failed(value: &Value) -> Answer {

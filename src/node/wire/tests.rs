@@ -1,15 +1,14 @@
-use std::rc::Rc;
-
-use redis::Pipeline;
+use std::sync::Arc;
 
 use super::*;
 use crate::clock::Instant;
+use crate::node::Note;
 use crate::node::{Fencing, Order};
 
 fn entry(work: Work) -> Entry {
     Entry {
         id: 1,
-        order: Rc::new(Order {
+        order: Arc::new(Order {
             key: std::sync::Arc::from(&b"k"[..]),
             token: OwnerToken::new([1; 20]),
         }),
@@ -41,11 +40,15 @@ fn text(value: &str) -> Value {
     Value::BulkString(value.as_bytes().to_vec())
 }
 
+fn encoded(entry: &Entry, spelled: &mut Spelled) -> String {
+    let mut out = Vec::new();
+    encode(entry, spelled, &mut Cmd::new(), &mut out);
+    String::from_utf8(out).unwrap()
+}
+
 #[test]
 fn a_grant_is_one_set_with_nx_and_px() {
-    let mut pipeline = Pipeline::new();
-    encode(&entry(GRANT), &mut Spelled::default(), &mut pipeline);
-    let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+    let sent = encoded(&entry(GRANT), &mut Spelled::default());
     let words: Vec<_> = sent.split("\r\n").skip(2).step_by(2).collect();
     let token = "01".repeat(20);
     assert_eq!(words, ["SET", "k", &token, "NX", "PX", "1500"]);
@@ -79,10 +82,7 @@ const RAISE: Work = Work::Ask(Ask::Raise {
 
 /// What goes out for `work` but for the script itself.
 fn sent(work: Work) -> Vec<String> {
-    let mut pipeline = Pipeline::new();
-    let mut spelled = Spelled::default();
-    encode(&entry(work), &mut spelled, &mut pipeline);
-    let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+    let sent = encoded(&entry(work), &mut Spelled::default());
     let words = sent.split("\r\n$").skip(1).filter(|word| word.len() < 100);
     let text = |word: &str| word.split_once("\r\n").unwrap().1.trim_end().to_owned();
     words.map(text).collect()
@@ -208,9 +208,7 @@ fn a_raise_is_done_or_refused() {
 fn a_script_is_spelled_out_once_and_again_when_the_server_has_lost_it() {
     let mut spelled = Spelled::default();
     let mut first_word = |entry: &Entry| {
-        let mut pipeline = Pipeline::new();
-        encode(entry, &mut spelled, &mut pipeline);
-        let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+        let sent = encoded(entry, &mut spelled);
         sent.split("\r\n").nth(2).unwrap().to_owned()
     };
     let mut release = entry(RELEASE);
