@@ -20,7 +20,7 @@ use tracing::{debug, info, warn};
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::hash::FastMap;
-use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, OwnerToken, Reply};
+use crate::node::{self, AskId, Event, Inbox, Node, OwnerToken, Reply};
 use crate::quorum::{
     Fence, FencingToken, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing,
 };
@@ -42,7 +42,7 @@ pub(crate) use timers::Timers;
 use watch::Sight;
 
 /// Where owner tokens come from: the operating system, or a simulation's seed.
-pub(crate) type Tokens = Box<dyn FnMut() -> Option<OwnerToken>>;
+pub(crate) type Tokens = Box<dyn FnMut() -> Option<OwnerToken> + Send>;
 
 /// Redlock over N nodes.
 pub(crate) struct Coordinator {
@@ -197,17 +197,6 @@ impl Coordinator {
             held.spread.forget(node);
         }
     }
-
-    /// A node that is the same server as an earlier one has no vote, and is not asked (P11).
-    fn duplicate(&self, node: usize, now: Instant) -> Option<Fault> {
-        match self.roster.standing(node, now) {
-            Standing::Twin { of } => {
-                let detail = format!("the same server as {}", self.names[of]);
-                Some(Fault::new(FaultKind::Duplicate, detail))
-            }
-            _ => None,
-        }
-    }
 }
 
 impl LeaseStore for Coordinator {
@@ -311,6 +300,10 @@ impl LeaseStore for Coordinator {
 
     fn unreleased(&self) -> usize {
         self.unanswered
+    }
+
+    fn pending(&self) -> usize {
+        self.asks.len()
     }
 
     fn nodes(&mut self, now: Instant) -> Vec<NodeStatus> {

@@ -21,6 +21,7 @@ use crate::queue::{Entrant, Failure, Queue, Served, WaiterId};
 use crate::quorum::{FencingToken, Quorum, Shortfall};
 
 mod alarm;
+mod commands;
 mod core;
 mod handle;
 mod runner;
@@ -29,6 +30,7 @@ mod thread;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) use self::core::Start;
 pub(crate) use self::core::{Core, Source};
+pub(crate) use commands::Commands;
 pub(crate) use handle::{AcquireReply, Claim, Command, Handle};
 pub(crate) use runner::{MakeNodes, Runner, Setup};
 pub(crate) use thread::start;
@@ -40,7 +42,7 @@ struct Caller {
 }
 
 /// Where chance comes from: a uniform draw over all of `u64`.
-pub(crate) type Chance = Box<dyn FnMut() -> u64>;
+pub(crate) type Chance = Box<dyn FnMut() -> u64 + Send>;
 
 /// The state machine of one client.
 pub(crate) struct Engine<S> {
@@ -275,6 +277,11 @@ impl<S: LeaseStore> Engine<S> {
     /// How many answers to releases stand between us and the end.
     pub(crate) fn unreleased(&self) -> usize {
         self.store.unreleased()
+    }
+
+    /// How many requests are under way.
+    pub(crate) fn pending(&self) -> usize {
+        self.store.pending()
     }
 
     /// Whether somebody has asked for the end.

@@ -12,6 +12,17 @@ use crate::quorum::{
 };
 
 impl Coordinator {
+    /// A node that is the same server as an earlier one has no vote, and is not asked (P11).
+    pub(super) fn duplicate(&self, node: usize, now: Instant) -> Option<Fault> {
+        match self.roster.standing(node, now) {
+            Standing::Twin { of } => {
+                let detail = format!("the same server as {}", self.names[of]);
+                Some(Fault::new(FaultKind::Duplicate, detail))
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn begin_round(
         &mut self,
         now: Instant,
