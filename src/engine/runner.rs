@@ -237,3 +237,6 @@ impl Runner {
         left || self.commands.len() > 0 || !self.inbox.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;
