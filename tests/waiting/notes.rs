@@ -148,7 +148,8 @@ async fn a_lock_that_an_operator_frees_is_heard_of() {
     let subscribed = || listeners(&cluster, "forced") == [1; 3];
     assert!(eventually_async(Duration::from_secs(5), subscribed).await);
     let freed = Instant::now();
-    operator.force_release("forced").await.expect("a name");
+    let forced = operator.force_release("forced").await.expect("a name");
+    assert!(forced.was_held(), "{forced}");
     let (_next, had) = waiting.await.expect("no panic");
     let took = had.duration_since(freed);
     assert!(took < SLACK + node_timeout(TTL), "{took:?}");
