@@ -9,13 +9,12 @@ mod support;
 
 use std::{
     collections::BTreeMap,
-    fs,
     time::{Duration, Instant},
 };
 
 use futures::{StreamExt, stream};
 use quorumlock::{Client, Config, Guard};
-use support::{Servers, cpu_time, load_average, setting};
+use support::{Servers, cpu_time, load_average, resident, setting};
 use tokio::runtime::Builder;
 
 const NODES: usize = 5;
@@ -96,14 +95,6 @@ fn losses(guards: &[Guard]) -> BTreeMap<String, usize> {
     }
     counts
 }
-
-/// What this process has in memory, in bytes; zero where /proc is missing.
-fn resident() -> u64 {
-    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
-    pages.unwrap_or(0) * 4096
-}
-
 /// The scripts that all nodes have run by now: extensions and releases.
 async fn requests(urls: &[String]) -> u64 {
     let mut sum = 0;

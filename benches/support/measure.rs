@@ -70,3 +70,10 @@ pub fn load_average() -> String {
         |text| text.split(' ').take(3).collect::<Vec<_>>().join(" "),
     )
 }
+
+/// The memory of this process that is in use, in bytes.
+pub fn resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    pages.unwrap_or(0) * 4096
+}

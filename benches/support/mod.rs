@@ -20,7 +20,7 @@ mod report;
 mod rounds;
 mod servers;
 
-pub use measure::{cpu_time, is_measured, load_average, quantile, seed, setting};
+pub use measure::{cpu_time, is_measured, load_average, quantile, resident, seed, setting};
 pub use product::{acquire, client, pair, plain};
 pub use raw::{RawFloor, raw_pair};
 pub use report::Report;

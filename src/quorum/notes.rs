@@ -31,7 +31,8 @@ pub(crate) struct Notes {
     /// The nodes that tell us.
     live: NodeSet,
     freed: NodeSet,
-    taken: SmallVec<[Option<(Rival, Duration)>; 5]>,
+    /// By whom, and for how many milliseconds: small, since there is one for each waiter.
+    taken: SmallVec<[Option<(Rival, u32)>; 5]>,
     /// It was let go since the last attempt began.
     due: bool,
 }
@@ -103,14 +104,16 @@ impl Notes {
     /// A key was set on `node` by `rival`, for `left`.
     pub(crate) fn taken(&mut self, node: usize, rival: Rival, left: Duration) -> Option<Hint> {
         self.freed.remove(node);
+        let left = u32::try_from(left.as_millis()).unwrap_or(u32::MAX);
         *self.taken.get_mut(node)? = Some((rival, left));
-        let mut lefts: SmallVec<[Duration; 5]> = (self.taken.iter().flatten())
+        let mut lefts: SmallVec<[u32; 5]> = (self.taken.iter().flatten())
             .filter(|(of, _)| *of == rival)
             .map(|(_, left)| *left)
             .collect();
         lefts.sort_unstable();
         // With each key that runs out it comes closer to having no quorum.
         let left = *lefts.get(self.quorum.needed().checked_sub(1)?)?;
+        let left = Duration::from_millis(left.into());
         self.due = false;
         Some(Hint::Taken { left })
     }
