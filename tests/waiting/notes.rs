@@ -138,6 +138,39 @@ async fn a_user_who_may_not_subscribe_polls_and_still_lets_others_know() {
     assert!(took < TTL / 3 + SLACK, "{took:?}");
 }
 
+/// The README has these two lines.
+#[tokio::test]
+async fn the_permissions_that_the_readme_lists_are_enough_to_hear() {
+    const README: &str = include_str!("../../README.md");
+    let cluster = Cluster::start(3);
+    let mut config = patient(Vec::new(), TTL);
+    let lines = README
+        .lines()
+        .filter(|line| line.starts_with("ACL SETUSER locker"));
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.len(), 2);
+    for server in cluster.iter() {
+        for line in &lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let reply = server.probe().command(&words);
+            assert_eq!(reply, Reply::Simple("OK".into()), "{line}");
+        }
+        config = config.node(
+            Node::url(server.url())
+                .username("locker")
+                .password("PASSWORD"),
+        );
+    }
+    let (holder, me) = (open(config.clone()), open(config));
+    let took = hand_over(&holder, &me, "permitted").await;
+    assert!(took < SLACK, "{took:?}");
+    let guard = take(&holder, "permitted").await;
+    let _waiting = waiter(&me, "permitted");
+    let subscribed = || listeners(&cluster, "permitted") == [1; 3];
+    assert!(eventually_async(Duration::from_secs(5), subscribed).await);
+    drop(guard);
+}
+
 #[tokio::test]
 async fn a_lock_that_an_operator_frees_is_heard_of() {
     let cluster = Cluster::start(3);
