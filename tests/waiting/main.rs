@@ -9,3 +9,4 @@ mod support;
 
 mod crowd;
 mod notes;
+mod split;
