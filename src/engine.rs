@@ -117,6 +117,11 @@ impl<S: LeaseStore> Engine<S> {
                 let freed = self.keeper.detach(lease, reply, now, &mut self.store);
                 self.freed(freed, now);
             }
+            Command::Secret { lease, reply } => {
+                if let Some(secret) = self.store.secret(lease) {
+                    let _ = reply.send(secret);
+                }
+            }
             Command::Nodes { reply } => {
                 let _ = reply.send(self.store.nodes(now));
             }

@@ -44,6 +44,11 @@ pub(crate) enum Command {
         lease: LeaseId,
         reply: DetachReply,
     },
+    /// What proves the lease, which stays as it is. No answer where there is none.
+    Secret {
+        lease: LeaseId,
+        reply: DetachReply,
+    },
     /// What is known of the nodes.
     Nodes {
         reply: oneshot::Sender<Vec<NodeStatus>>,
