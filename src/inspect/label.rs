@@ -162,6 +162,7 @@ impl Client {
         text: &str,
     ) -> Result<usize, ExtendError> {
         let begun = Clock::Boot.now();
+        let left = whole_millis(left);
         let rest = || left.saturating_sub(Clock::Boot.now().since(begun));
         let label = self.label(&guard).await.map_err(ExtendError::Lost)?;
         // An extension sets missing keys again, too, and what it has done is known to a quorum.
@@ -183,6 +184,13 @@ impl Client {
     }
 }
 
+/// The nodes count in milliseconds; a lock that is left stays for no less than was asked for.
+fn whole_millis(span: Duration) -> Duration {
+    let more = Duration::from_nanos(999_999);
+    let millis = span.saturating_add(more).as_millis();
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
 fn start_of(text: &str) -> &str {
     let mut end = text.len().min(LONGEST);
     while !text.is_char_boundary(end) {
@@ -194,6 +202,15 @@ fn start_of(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_is_rounded_up() {
+        for (nanos, millis) in [(0, 0), (1, 1), (1_000_000, 1), (1_000_001, 2)] {
+            let whole = whole_millis(Duration::from_nanos(nanos));
+            assert_eq!(whole, Duration::from_millis(millis));
+        }
+        assert!(whole_millis(Duration::MAX) > Duration::from_secs(1 << 40));
+    }
 
     #[test]
     fn a_long_text_is_cut_between_two_characters() {

@@ -79,15 +79,6 @@ impl Signals {
         self.next().now_or_never()
     }
 
-    /// Takes out the signals of this kind that have been seen.
-    pub(super) fn forget(&mut self, kind: Signal) {
-        for (signal, source) in &mut self.sources {
-            if *signal == kind {
-                while source.recv().now_or_never().flatten().is_some() {}
-            }
-        }
-    }
-
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<i32> {
         for (signal, source) in &mut self.sources {
             if let Poll::Ready(Some(())) = source.poll_recv(context) {

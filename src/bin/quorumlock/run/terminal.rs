@@ -10,7 +10,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal};
 
-use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::{Pid, getpgrp, getpid, getppid, getsid, tcgetpgrp, tcsetpgrp};
 
 pub(super) struct Terminal {
@@ -80,13 +80,11 @@ impl Terminal {
 
     /// Stops this process, and with it the others of the job; returns when it goes on.
     pub(super) fn stop_job(&self) {
-        let had = self.holder() == Some(self.child);
-        if had {
-            // Ctrl-Z was for the whole job, and only the child's group has got it.
-            self.take_back();
-            let _ = killpg(getpgrp(), Signal::SIGTSTP);
-        }
-        let _ = kill(getpid(), Signal::SIGSTOP);
+        self.take_back();
+        // What stopped the child was for the whole job, and only the child's group has got it. The
+        // shell sees a stopped job once nobody of our group runs. This signal has no handler here,
+        // and the kernel drops it where nobody could go on with us.
+        let _ = killpg(getpgrp(), Signal::SIGTTIN);
     }
 
     fn holder(&self) -> Option<Pid> {

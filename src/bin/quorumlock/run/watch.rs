@@ -76,10 +76,10 @@ pub(super) async fn watch(
                 loss = Some(why);
                 watch.kill();
             }
-            signal = signals.next() => watch.signal(signal, signals).await,
+            signal = signals.next() => watch.signal(signal),
             () = tokio::time::sleep(watch.pause()) => {}
         }
-        watch.reap(signals).await;
+        watch.reap();
         watch.check();
     }
     watch.terminal.take_back();
@@ -154,15 +154,15 @@ impl Watch<'_> {
         }
     }
 
-    async fn signal(&mut self, signal: i32, signals: &mut Signals) {
+    fn signal(&mut self, signal: i32) {
         match Signal::try_from(signal) {
             Ok(Signal::SIGCHLD) | Err(_) => {}
-            Ok(Signal::SIGCONT) => self.go_on(signals).await,
+            Ok(Signal::SIGCONT) => self.go_on(),
             Ok(signal) => self.child.signal(signal),
         }
     }
 
-    async fn reap(&mut self, signals: &mut Signals) {
+    fn reap(&mut self) {
         while let News::Stopped(signal) = self.child.news() {
             match self.terminal.stopped(signal) {
                 Stop::GoOn => self.child.signal(Signal::SIGCONT),
@@ -171,17 +171,14 @@ impl Watch<'_> {
                     // Members that ignore Ctrl-Z must not work on while nobody extends.
                     self.child.signal(Signal::SIGSTOP);
                     self.terminal.stop_job();
-                    self.go_on(signals).await;
+                    self.go_on();
                 }
             }
         }
     }
 
     /// After a stop: the lock first.
-    async fn go_on(&mut self, signals: &mut Signals) {
-        // Our own stop signal, which has done its work.
-        tokio::task::yield_now().await;
-        signals.forget(Signal::SIGTSTP);
+    fn go_on(&mut self) {
         if self.guard.remaining() <= self.plan.lead {
             self.kill();
             return;
