@@ -177,7 +177,7 @@ impl Client {
         let text = if text.is_empty() { " " } else { text };
         let _ticket = guard.detach().await.map_err(ExtendError::Lost)?;
         let nodes = label.send(text, rest(), Some(rest())).await;
-        match stays || nodes >= self.core().inspector().names().len() / 2 + 1 {
+        match stays || nodes >= self.look().quorum.needed() {
             true => Ok(nodes),
             false => Err(ExtendError::Unconfirmed),
         }

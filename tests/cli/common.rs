@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -121,7 +122,21 @@ pub fn command(dir: &std::path::Path, args: &[&str]) -> Command {
     command.env_remove("XDG_CONFIG_HOME").env("HOME", dir);
     command.current_dir(dir).args(args).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    hear_signals(&mut command);
     command
+}
+
+/// Whoever runs tests in the background of a script ignores interrupts; the command would, too.
+pub fn hear_signals(command: &mut Command) {
+    let reset = || {
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM] {
+            // SAFETY: async-signal-safe, and it touches the calling process alone.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure allocates nothing and takes no lock.
+    unsafe { command.pre_exec(reset) };
 }
 
 /// A run that has begun. It ends with the test.

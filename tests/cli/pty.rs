@@ -29,7 +29,7 @@ impl Session {
         };
         command.stdin(slave()).stdout(slave()).stderr(slave());
         let lead = || {
-            // SAFETY: both calls are async-signal-safe and touch the calling process alone.
+            // SAFETY: the calls are async-signal-safe and touch the calling process alone.
             let done = unsafe { (libc::setsid(), libc::ioctl(0, libc::TIOCSCTTY, 0)) };
             match done.0 < 0 || done.1 < 0 {
                 true => Err(std::io::Error::last_os_error()),

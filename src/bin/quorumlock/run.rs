@@ -59,7 +59,7 @@ async fn under_lock(plan: &Plan, client: &Client, mut signals: Signals, out: Out
     };
     let started = std::time::Instant::now();
     let resource = plan.name();
-    let child = match signals.all().and_then(|()| Ok(Child::start(plan, &guard))) {
+    let child = match signals.all().map(|()| Child::start(plan, &guard)) {
         Ok(Ok(child)) => child,
         Ok(Err(Refused { code, text })) => {
             // Nobody ran: nothing is kept, whatever --at-least says.
