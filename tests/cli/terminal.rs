@@ -9,7 +9,7 @@ use crate::pty::Session;
 
 const LONG: Duration = Duration::from_secs(5);
 
-/// An interactive shell in the site, with the command on its path as `ql`.
+/// An interactive shell in the site, with the command in the variable `ql`.
 fn shell(site: &Site) -> Session {
     let ours = site.command(&[]);
     let mut command = Command::new("bash");
@@ -28,10 +28,7 @@ fn shell(site: &Site) -> Session {
     hear_signals(&mut command);
     let mut session = Session::start(command);
     session.sees("ready> ");
-    session.type_in(&format!(
-        "ql() {{ {} \"$@\"; }}\n",
-        env!("CARGO_BIN_EXE_quorumlock")
-    ));
+    session.type_in(&format!("ql={}\n", env!("CARGO_BIN_EXE_quorumlock")));
     session.sees("ready> ");
     session
 }
@@ -56,7 +53,7 @@ fn a_child_sees_a_terminal_reads_it_and_gets_its_interrupt() {
 fn a_job_stops_and_comes_back_with_its_terminal() {
     let site = Site::with(3, LONG);
     let mut session = shell(&site);
-    session.type_in("ql run job -- sh -c 'echo u''p; read a; echo got-$a; exit 6'\n");
+    session.type_in("$ql run job -- sh -c 'echo u''p; read a; echo got-$a; exit 6'\n");
     session.sees("up");
     session.pause(50 * MS);
     session.type_in("\u{1a}");
@@ -78,7 +75,8 @@ fn a_job_stops_and_comes_back_with_its_terminal() {
 fn a_job_in_the_background_stops_when_it_wants_the_terminal() {
     let site = Site::with(3, LONG);
     let mut session = shell(&site);
-    session.type_in("ql run job -- sh -c 'read a; echo got-$a; exit 4' &\n");
+    // In a subshell, which is to stop, too.
+    session.type_in("{ $ql run job -- sh -c 'read a; echo got-$a; exit 4'; } &\n");
     session.sees("ready> ");
     // Bash tells of it at its next prompt.
     session.pause(500 * MS);
@@ -99,7 +97,7 @@ fn one_that_was_stopped_for_too_long_does_not_work_on() {
     let mut session = shell(&site);
     // Its member ignores Ctrl-Z, and is stopped all the same.
     let script = "trap \"\" TSTP; echo u''p; while :; do date +%s%N > beat; done";
-    session.type_in(&format!("ql run job -- sh -c '({script}) & wait'\n"));
+    session.type_in(&format!("$ql run job -- sh -c '({script}) & wait'\n"));
     session.sees("up");
     session.pause(50 * MS);
     session.type_in("\u{1a}");
@@ -125,19 +123,45 @@ fn in_a_pipeline_the_terminal_goes_to_whoever_asks() {
     let site = Site::with(3, LONG);
     let mut session = shell(&site);
     // The reader at the end of the pipe, as a pager does.
-    session.type_in("ql run job -- echo one | sh -c 'read a; read b </dev/tty; echo $a-$b'\n");
+    session.type_in("$ql run job -- echo one | sh -c 'read a; read b </dev/tty; echo $a-$b'\n");
     session.pause(300 * MS);
     session.type_in("two\n");
     session.sees("one-two");
     session.sees("ready> ");
     // The child itself.
-    session.type_in("ql run job -- sh -c 'read b; echo $b' | sed s/^/three-/\n");
+    session.type_in("$ql run job -- sh -c 'read b; echo $b' | sed s/^/three-/\n");
     session.pause(300 * MS);
     session.type_in("four\n");
     session.sees("three-four");
     session.sees("ready> ");
     session.type_in("echo still-$((40 + 2))\n");
     session.sees("still-42");
+}
+
+#[test]
+fn an_interrupt_ends_the_loop_or_the_script_around() {
+    let site = Site::with(3, LONG);
+    let mut session = shell(&site);
+    session.type_in("for i in 1 2 3; do $ql run job -- sh -c 'echo u''p; exec sleep 30'; done\n");
+    session.sees("up");
+    session.pause(50 * MS);
+    session.type_in("\u{3}");
+    session.sees("ready> ");
+    let program = env!("CARGO_BIN_EXE_quorumlock");
+    let script =
+        format!("{program} run job -- sh -c 'echo u''p; exec sleep 30'; echo went-$((40 + 2))\n");
+    std::fs::write(site.path("script"), script).expect("a file");
+    session.type_in("bash script; echo status-$?\n");
+    session.sees("up");
+    session.pause(50 * MS);
+    session.type_in("\u{3}");
+    session.sees("ready> ");
+    session.type_in("echo end-$((40 + 2))\n");
+    session.sees("end-42");
+    let shown = session.shown();
+    assert!(!shown.contains("went-42"), "{shown}");
+    assert_eq!(shown.matches("\nup").count(), 2, "{shown}");
+    assert!(site.no_key("job", SLACK));
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod signals;
 mod terminal;
 mod watch;
 
+use nix::sys::signal::Signal;
 use quorumlock::{AcquireError, Client, Guard};
 
 use self::child::{Child, Refused};
@@ -34,28 +35,41 @@ pub(crate) fn run(common: &Common, args: &Run, out: Out) -> Result<u8, Unusable>
         out.complain("internal", "there is no runtime to be had");
         return Ok(exit::INTERNAL);
     };
-    let code = runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         match Signals::waiting() {
             Ok(signals) => under_lock(&plan, &client, signals, out).await,
             Err(error) => {
                 out.complain("internal", format!("no signals to be had: {error}"));
-                exit::INTERNAL
+                Outcome::Status(exit::INTERNAL)
             }
         }
     });
     // What the runtime may still do is of no interest to anybody.
     runtime.shutdown_background();
-    Ok(code)
+    Ok(match outcome {
+        Outcome::Status(code) => code,
+        Outcome::Interrupted => {
+            terminal::interrupt();
+            exit::by_signal(Signal::SIGINT as i32)
+        }
+    })
 }
 
-async fn under_lock(plan: &Plan, client: &Client, mut signals: Signals, out: Out) -> u8 {
+/// How the process is to end.
+enum Outcome {
+    Status(u8),
+    /// By the interrupt that has ended the child.
+    Interrupted,
+}
+
+async fn under_lock(plan: &Plan, client: &Client, mut signals: Signals, out: Out) -> Outcome {
     let guard = match claim(plan, client, &mut signals).await {
         Claim::Held(guard) => guard,
         Claim::Signal(signal) => {
             finish::hurry(client).await;
-            return exit::by_signal(signal);
+            return Outcome::Status(exit::by_signal(signal));
         }
-        Claim::Failed(error) => return failed(plan, &error, out),
+        Claim::Failed(error) => return Outcome::Status(failed(plan, &error, out)),
     };
     let started = std::time::Instant::now();
     let resource = plan.name();
@@ -65,12 +79,12 @@ async fn under_lock(plan: &Plan, client: &Client, mut signals: Signals, out: Out
             // Nobody ran: nothing is kept, whatever --at-least says.
             finish::release(client, guard, out).await;
             out.complain("not_started", text);
-            return code;
+            return Outcome::Status(code);
         }
         Err(error) => {
             finish::release(client, guard, out).await;
             out.complain("internal", format!("no signals to be had: {error}"));
-            return exit::INTERNAL;
+            return Outcome::Status(exit::INTERNAL);
         }
     };
     let badge = Badge::pin(plan, client, &guard).await;
@@ -79,14 +93,15 @@ async fn under_lock(plan: &Plan, client: &Client, mut signals: Signals, out: Out
     if let Some(loss) = end.loss.or(guard.loss()) {
         out.complain("lost", format!("lock {resource} was lost: {loss}"));
         finish::close(client, guard, &badge).await;
-        return exit::LOST;
+        return Outcome::Status(exit::LOST);
     }
     match finish::let_go(plan, client, guard, started.elapsed(), &badge, out).await {
         Some(loss) => {
             out.complain("lost", format!("lock {resource} was lost: {loss}"));
-            exit::LOST
+            Outcome::Status(exit::LOST)
         }
-        None => end.code,
+        None if end.interrupted => Outcome::Interrupted,
+        None => Outcome::Status(end.code),
     }
 }
 

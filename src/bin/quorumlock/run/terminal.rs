@@ -51,11 +51,9 @@ impl Terminal {
         }
     }
 
-    /// Takes the terminal back from the child.
-    pub(super) fn take_back(&self) {
-        if self.holder() == Some(self.child) {
-            self.set(getpgrp());
-        }
+    /// Takes the terminal back from the child; says whether the child had it.
+    pub(super) fn take_back(&self) -> bool {
+        self.holder() == Some(self.child) && self.set(getpgrp())
     }
 
     /// The child was stopped by `signal`.
@@ -104,6 +102,16 @@ impl Terminal {
             let _ = before.thread_set_mask();
         }
         done
+    }
+}
+
+/// Ends this process as an interrupt at the terminal ends whatever runs there: with the rest of our
+/// group, and so that a shell around leaves its loop or its script, which an exit status alone does
+/// not tell it. Returns where there is no shell.
+pub(super) fn interrupt() {
+    if has_shell() {
+        let _ = killpg(getpgrp(), Signal::SIGINT);
+        let _ = signal_hook::low_level::emulate_default_handler(Signal::SIGINT as i32);
     }
 }
 

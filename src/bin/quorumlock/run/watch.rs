@@ -34,6 +34,8 @@ const VANISHING: Duration = Duration::from_secs(5);
 pub(super) struct End {
     pub(super) code: u8,
     pub(super) loss: Option<Loss>,
+    /// By Ctrl-C at the terminal: the shell around is to hear of it.
+    pub(super) interrupted: bool,
 }
 
 enum Phase {
@@ -82,12 +84,15 @@ pub(super) async fn watch(
         watch.reap();
         watch.check();
     }
-    watch.terminal.take_back();
+    let code = watch.child.code().unwrap_or(exit::INTERNAL);
+    let by_interrupt = code == exit::by_signal(Signal::SIGINT as i32);
+    let interrupted = watch.terminal.take_back() && by_interrupt;
     // A child that was told to end is no success, even if an extension came through after that.
     let ended = !matches!(watch.phase, Phase::Running);
     End {
-        code: watch.child.code().unwrap_or(exit::INTERNAL),
+        code,
         loss: loss.or(ended.then_some(Loss::Expired)),
+        interrupted,
     }
 }
 
