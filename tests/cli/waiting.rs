@@ -85,25 +85,17 @@ fn whoever_waits_runs_when_the_lock_comes_free() {
 
 /// A single try of many that start at one moment: somebody always runs.
 #[test]
-fn contenders_that_skip_do_not_all_skip() {
+fn contenders_that_try_once_do_not_all_miss() {
     let site = Site::start(5);
-    for round in 0..pick(3, 50) {
+    for round in 0..pick(4, 50) {
         let resource = format!("job-{round}");
         let script = "echo x >> $QUORUMLOCK_RESOURCE; sleep 0.3";
-        let args = [
-            "run",
-            "--if-held",
-            "skip",
-            &resource,
-            "--",
-            "sh",
-            "-c",
-            script,
-        ];
+        let once = [["--if-held", "skip"], ["--wait", "0s"]][round % 2];
+        let args = ["run", once[0], once[1], &resource, "--", "sh", "-c", script];
         let runs: Vec<_> = (0..6).map(|_| site.spawn(&args)).collect();
         for run in runs {
             let done = run.finish();
-            assert_eq!(done.code(), 0, "{done:?}");
+            assert!([0, 75].contains(&done.code()), "{done:?}");
         }
         assert!(site.read(&resource).starts_with('x'), "all have skipped");
     }

@@ -17,7 +17,7 @@ pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) resource: OsString,
     pub(super) command: Vec<OsString>,
-    /// One round, unless a wait was asked for.
+    /// A single try: no wait was asked for.
     pub(super) once: bool,
     pub(super) if_held: IfHeld,
     pub(super) at_least: Option<Duration>,
@@ -67,11 +67,13 @@ impl Plan {
             return Err(Unusable::Text(text));
         }
         let patient = args.if_held == IfHeld::Fail && at_least.is_none();
+        // "forever" is no span.
+        let at_once = effective(&config, "wait").is_ok_and(|wait| wait.is_zero());
         Ok(Plan {
             config,
             resource: args.resource.clone(),
             command: args.command.clone(),
-            once: args.wait.is_none() && !patient,
+            once: at_once || (args.wait.is_none() && !patient),
             if_held: args.if_held,
             at_least,
             label: args.label.clone(),
