@@ -20,33 +20,40 @@ const PASSED: [(i32, &str); 6] = [
 fn the_child_gets_the_signal_and_the_lock_stays_until_it_is_gone() {
     let site = Site::with(5, Duration::from_secs(1));
     for _ in 0..pick(1, 5) {
-        for (signal, name) in PASSED {
-            // Works for longer than a third of the TTL after it was told, then ends with 7.
-            let script = format!(
-                "trap 'touch got-{name}; sleep 0.4; exit 7' {name}; touch up-{name}; \
-                 while :; do sleep 0.01; done"
-            );
-            let resource = format!("job-{name}");
-            let mut run = site.spawn(&["run", &resource, "--", "sh", "-c", &script]);
-            site.await_file(&format!("up-{name}"));
-            run.signal(signal);
-            let begin = Instant::now();
-            site.await_file(&format!("got-{name}"));
-            let took = begin.elapsed();
-            assert!(took < 50 * MS + SLACK, "{name}: {took:?}");
-            let probe = site.cluster.probe();
-            while !run.has_ended() && begin.elapsed() < 350 * MS {
-                let held = probe.holder_by_quorum(key(&resource)).is_some();
-                assert!(held, "{name}: free while its child works");
-                std::thread::sleep(20 * MS);
+        std::thread::scope(|scope| {
+            for (signal, name) in PASSED {
+                let site = &site;
+                scope.spawn(move || works_on_after(site, signal, name));
             }
-            let done = run.finish();
-            assert_eq!(done.code(), 7, "{name}: {done:?}");
-            assert!(site.no_key(&resource, site.ttl / 10 + SLACK), "{name}");
-            for mark in ["up", "got"] {
-                let _ = std::fs::remove_file(site.path(&format!("{mark}-{name}")));
-            }
-        }
+        });
+    }
+}
+
+/// A child that works for longer than a third of the TTL after it was told, then ends with 7.
+fn works_on_after(site: &Site, signal: i32, name: &str) {
+    let script = format!(
+        "trap 'touch got-{name}; sleep 0.4; exit 7' {name}; touch up-{name}; \
+         while :; do sleep 0.01; done"
+    );
+    let resource = format!("job-{name}");
+    let mut run = site.spawn(&["run", &resource, "--", "sh", "-c", &script]);
+    site.await_file(&format!("up-{name}"));
+    run.signal(signal);
+    let begin = Instant::now();
+    site.await_file(&format!("got-{name}"));
+    let took = begin.elapsed();
+    assert!(took < 50 * MS + SLACK, "{name}: {took:?}");
+    let probe = site.cluster.probe();
+    while !run.has_ended() && begin.elapsed() < 350 * MS {
+        let held = probe.holder_by_quorum(key(&resource)).is_some();
+        assert!(held, "{name}: free while its child works");
+        std::thread::sleep(20 * MS);
+    }
+    let done = run.finish();
+    assert_eq!(done.code(), 7, "{name}: {done:?}");
+    assert!(site.no_key(&resource, site.ttl / 10 + SLACK), "{name}");
+    for mark in ["up", "got"] {
+        let _ = std::fs::remove_file(site.path(&format!("{mark}-{name}")));
     }
 }
 

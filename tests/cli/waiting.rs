@@ -71,6 +71,48 @@ fn no_child_is_started_after_a_signal_whatever_comes_free_with_it() {
     }
 }
 
+/// Grant and signal are both there when the command wakes: it was stopped while they came.
+#[test]
+fn a_signal_that_comes_together_with_the_grant_wins() {
+    let site = Site::start(3);
+    let proxies = Proxy::in_front_of_all(site.cluster.ports());
+    let urls: Vec<_> = proxies.iter().map(Proxy::url).collect();
+    site.configure("behind.toml", &urls);
+    let mut met = 0;
+    for round in 0..pick(3, 40) {
+        let (resource, mark) = (format!("job-{round}"), format!("ran-{round}"));
+        site.occupy(&resource, LIMIT);
+        let args = [
+            "run",
+            "--config",
+            "behind.toml",
+            &resource,
+            "--",
+            "touch",
+            &mark,
+        ];
+        let run = site.spawn(&args);
+        let asked = || proxies[0].accepted() > round;
+        assert!(eventually(LIMIT, asked), "it does not ask");
+        std::thread::sleep(50 * MS);
+        proxies.iter().for_each(Proxy::hold_replies);
+        site.vacate(&resource);
+        let probe = site.cluster.probe();
+        let granted = eventually(200 * MS, || copies(&probe, &key(&resource)) >= 2);
+        run.signal(libc::SIGSTOP);
+        proxies.iter().for_each(Proxy::release_replies);
+        std::thread::sleep(10 * MS);
+        met += usize::from(granted);
+        run.signal(libc::SIGTERM);
+        run.signal(libc::SIGCONT);
+        let done = run.finish();
+        assert_eq!(done.code(), 128 + libc::SIGTERM, "{done:?}");
+        assert!(!site.exists(&mark), "a child ran after TERM");
+        assert!(site.no_key(&resource, site.ttl + SLACK), "a key is left");
+    }
+    assert!(met > 0, "no grant was under way in any round");
+}
+
 #[test]
 fn whoever_waits_runs_when_the_lock_comes_free() {
     let site = Site::start(3);
