@@ -78,7 +78,8 @@ pub(crate) enum Verb {
 /// that comes while waiting for the lock ends the wait.
 ///
 /// The command gets its arguments as they are, no shell in between, and in its environment
-/// QUORUMLOCK_RESOURCE and QUORUMLOCK_FENCING_TOKEN.
+/// QUORUMLOCK_RESOURCE and QUORUMLOCK_FENCING_TOKEN. For example:
+/// quorumlock run --if-held skip nightly -- /usr/local/bin/nightly --verbose
 #[derive(Args)]
 #[command(after_help = exit::TABLE)]
 pub(crate) struct Run {

@@ -49,10 +49,12 @@ impl Plan {
             None => (longest / 2).min(USUAL_GRACE),
         };
         if grace > longest {
+            let whole = |span: Duration| Duration::from_millis(span.as_millis() as u64);
             let text = format!(
-                "--grace = {grace:?}: does not fit: that an extension has failed shows {notice:?} \
-                 before the end of validity, and KILL needs {lead:?} of it; lower --grace, or \
-                 raise ttl"
+                "--grace = {grace:?}: does not fit: that an extension has failed shows {:?} before \
+                 the end of validity, and KILL needs {:?} of it; lower --grace, or raise ttl",
+                whole(notice),
+                whole(lead)
             );
             return Err(Unusable::Text(text));
         }
