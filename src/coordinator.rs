@@ -15,26 +15,28 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::{debug, info, warn};
+use tracing::warn;
 
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::hash::FastMap;
-use crate::node::{self, AskId, Event, Fault, FaultKind, Inbox, Node, OwnerToken, Reply};
-use crate::quorum::{
-    Fence, FencingToken, NodeSet, Pace, Quorum, Reading, Roster, Standing, Timing,
-};
+use crate::node::{self, AskId, Event, Inbox, Node, OwnerToken, Reply};
+use crate::quorum::{Fence, FencingToken, NodeSet, Pace, Quorum, Roster, Timing, Trip};
 use crate::status::NodeStatus;
 
 mod acquire;
 mod fencing;
 mod hold;
+mod listen;
+mod meet;
 mod pending;
 mod rules;
 mod store;
 mod timers;
+mod votes;
 mod watch;
 
+use listen::Listeners;
 use pending::{Attempt, Extending, Held, Pending, Releasing};
 pub(crate) use rules::{Counters, Rules};
 pub(crate) use store::{AttemptId, LeaseId, LeaseStore, Outcome, Secret};
@@ -69,6 +71,8 @@ pub(crate) struct Coordinator {
     sights: Vec<Sight>,
     looked: Instant,
     patience: Duration,
+    listeners: Listeners,
+    trip: Trip,
 }
 
 impl Coordinator {
@@ -99,6 +103,8 @@ impl Coordinator {
             sights: Vec::new(),
             looked: Instant::from_nanos(0),
             patience: rules.patience,
+            listeners: Listeners::default(),
+            trip: Trip::default(),
         }
     }
 
@@ -120,6 +126,8 @@ impl Coordinator {
                 self.answer(node, id, reply, now);
             }
             Event::Met(life) => self.met(node, life, now),
+            Event::Listening(key) => self.confirmed(node, &key),
+            Event::Note { key, note } => self.noted(node, &key, note),
             Event::Wiped => {
                 warn!(node = %self.names[node], "the node has lost its data");
                 self.roster.wiped(node, now);
@@ -128,12 +136,16 @@ impl Coordinator {
             Event::Down(fault) => {
                 warn!(node = %self.names[node], %fault, "the node is down");
                 self.down.insert(node);
+                self.deafen(node);
                 for held in self.held.values_mut() {
                     held.presence.heard(node);
                 }
                 self.sights[node].down(fault, now);
             }
-            Event::Lost { why, hung } => self.sights[node].lost(why, hung, now),
+            Event::Lost { why, hung } => {
+                self.deafen(node);
+                self.sights[node].lost(why, hung, now);
+            }
         }
     }
 
@@ -142,70 +154,10 @@ impl Coordinator {
             Some(Pending::Round(_)) => self.voted(id, node, reply, now),
             Some(Pending::Granted { .. }) => self.granted_late(id, node, &reply),
             Some(Pending::Extension(_)) => self.renewed(id, node, &reply, now),
-            Some(Pending::Release(_)) => self.released(id, node, &reply),
+            Some(Pending::Release(_)) => self.released(id, node, &reply, now),
             Some(Pending::Raise(_)) => self.raised(id, node, &reply, now),
             // The round is over, and its rollback follows behind the request (P2).
             None => {}
-        }
-    }
-
-    /// A new connection: whose vote counts may have changed.
-    fn met(&mut self, node: usize, life: node::Life, now: Instant) {
-        let before = self.roster.run_id(node).map(str::to_owned);
-        let reading = Reading {
-            run_id: life.run_id,
-            uptime: life.uptime,
-            marker: life.marker,
-            marker_age: life.marker_age,
-        };
-        if reading.run_id.is_none() && self.roster.standing(node, now) == Standing::Unread {
-            warn!(
-                node = %self.names[node],
-                "INFO is not allowed here: the marker alone tells how old the node's data is, \
-                 and one server under two addresses cannot be told from two"
-            );
-        }
-        let restarted = before.is_some() && before != reading.run_id;
-        self.roster.read(node, reading, now);
-        self.sights[node].met(now);
-        if restarted {
-            self.forget_keys(node);
-            self.pace.forget(node);
-            // What waits for this connection asks another life of the node than it was meant for.
-            for pending in self.asks.values_mut() {
-                if let Pending::Extension(extending) = pending {
-                    extending.known.remove(node);
-                }
-            }
-        }
-        if self.down.contains(node) {
-            info!(node = %self.names[node], "the node is back");
-            self.down.remove(node);
-        }
-        if let Standing::Young { until } = self.roster.standing(node, now) {
-            let wait = until.since(now);
-            debug!(node = %self.names[node], ?wait, "restarted lately: no vote yet");
-        }
-        self.name_twins(node, now);
-        self.judge_all(now);
-    }
-
-    /// The node has lost its keys: what it acknowledged before says nothing now.
-    fn forget_keys(&mut self, node: usize) {
-        for held in self.held.values_mut() {
-            held.presence.forget(node);
-            held.spread.forget(node);
-        }
-    }
-
-    /// A node that is the same server as an earlier one has no vote, and is not asked (P11).
-    fn duplicate(&self, node: usize, now: Instant) -> Option<Fault> {
-        match self.roster.standing(node, now) {
-            Standing::Twin { of } => {
-                let detail = format!("the same server as {}", self.names[of]);
-                Some(Fault::new(FaultKind::Duplicate, detail))
-            }
-            _ => None,
         }
     }
 }
@@ -222,6 +174,8 @@ impl LeaseStore for Coordinator {
         let ask = node::Ask::Grant {
             ttl_millis: timing.ttl_millis(),
             fence: self.fencing(0),
+            block: self.block(),
+            announced: self.attempted(key),
         };
         let secret = Secret {
             owner,
@@ -278,10 +232,8 @@ impl LeaseStore for Coordinator {
 
     fn next_timeout(&self) -> Option<Instant> {
         let nodes = self.nodes.iter().filter_map(|node| node.due()).min();
-        match (nodes, self.timers.next()) {
-            (Some(node), Some(timer)) => Some(node.min(timer)),
-            (node, timer) => node.or(timer),
-        }
+        let own = [self.timers.next(), self.listeners.next_timeout()];
+        own.into_iter().chain([nodes]).flatten().min()
     }
 
     fn turn(&mut self, now: Instant) {
@@ -289,6 +241,7 @@ impl LeaseStore for Coordinator {
         for node in &mut self.nodes {
             node.turn(now);
         }
+        self.tidy_listeners(now);
         while let Some((node, event)) = self.inbox.pop() {
             self.event(node, event, now);
         }
@@ -308,6 +261,22 @@ impl LeaseStore for Coordinator {
         for node in &mut self.nodes {
             node.flush();
         }
+    }
+
+    fn listen(&mut self, key: &Arc<[u8]>) {
+        self.begin_listening(key);
+    }
+
+    fn idle(&mut self, now: Instant, key: &Arc<[u8]>) {
+        self.end_listening(key, now);
+    }
+
+    fn rivals(&self, key: &[u8]) -> u32 {
+        self.known_rivals(key)
+    }
+
+    fn trip(&self) -> Duration {
+        self.trip.mean()
     }
 
     fn unreleased(&self) -> usize {

@@ -10,19 +10,22 @@
 //! [`Engine::next_timeout`] says when it must be called again. A [`Runner`] feeds it: on a thread
 //! of the client's own beside the connections (`engine/thread.rs`), or alone in a simulation.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use crate::clock::{Clock, Instant};
-use crate::coordinator::{LeaseId, LeaseStore, Outcome};
-use crate::error::{AcquireError, Loss, NodeVote};
+use crate::coordinator::{LeaseId, LeaseStore};
+use crate::error::{AcquireError, Loss};
 use crate::hash::FastSet;
-use crate::keeper::{Freed, Keeper};
-use crate::queue::{Entrant, Failure, Queue, Served, WaiterId};
-use crate::quorum::{FencingToken, Quorum, Shortfall};
+use crate::keeper::{Cell, Freed, HoldId, Keeper, ReleaseReply};
+use crate::queue::{Entrant, Queue, WaiterId};
+use crate::quorum::{FencingToken, Quorum};
 
 mod alarm;
 mod core;
 mod handle;
+mod outcome;
 mod runner;
 mod thread;
 
@@ -98,27 +101,24 @@ impl<S: LeaseStore> Engine<S> {
                 self.queue.cancel(id, held, now, &mut self.store);
             }
             Command::Extend {
-                lease,
+                hold,
                 timing,
                 reply,
             } => {
                 let store = &mut self.store;
-                let freed = self.keeper.extend(lease, timing, reply, now, store);
+                let freed = self.keeper.extend(hold, timing, reply, now, store);
                 self.freed(freed, now);
             }
-            Command::Release { lease, reply } => {
+            Command::Release { hold, token, reply } => self.release(hold, token, reply, now),
+            Command::Detach { hold, token, reply } => {
                 let store = &mut self.store;
-                let freed = self
-                    .keeper
-                    .release(lease, reply, Loss::Released, now, store);
+                let freed = self.keeper.detach(hold, token, reply, now, store);
                 self.freed(freed, now);
             }
-            Command::Detach { lease, reply } => {
-                let freed = self.keeper.detach(lease, reply, now, &mut self.store);
-                self.freed(freed, now);
-            }
-            Command::Secret { lease, reply } => {
-                if let Some(secret) = self.store.secret(lease) {
+            Command::Secret { hold, reply } => {
+                if self.keeper.key_of(hold).is_some()
+                    && let Some(secret) = self.store.secret(hold.lease)
+                {
                     let _ = reply.send(secret);
                 }
             }
@@ -138,7 +138,30 @@ impl<S: LeaseStore> Engine<S> {
             return;
         }
         let held = self.keeper.holds(&entrant.spec.key);
-        self.queue.enter(id, entrant, held, now, &mut self.store);
+        let moment = (now, (self.chance)());
+        self.queue.enter(id, entrant, held, moment, &mut self.store);
+    }
+
+    /// The holder lets go: the lease is handed on to the next in line, or released.
+    fn release(
+        &mut self,
+        hold: HoldId,
+        token: FencingToken,
+        mut reply: Option<ReleaseReply>,
+        now: Instant,
+    ) {
+        let key = self.keeper.key_of(hold);
+        if let Some((heir, spec)) = key.and_then(|key| self.queue.heir(key))
+            && let Some((hold, cell)) = self.keeper.hand_over(hold, spec, &mut reply, now)
+        {
+            return match self.queue.served(heir, now, &mut self.store) {
+                Some(served) => deliver(served.reply, hold, token.plus(1), cell),
+                None => self.release(hold, token, None, now),
+            };
+        }
+        let store = &mut self.store;
+        let freed = self.keeper.release(hold, reply, Loss::Released, now, store);
+        self.freed(freed, now);
     }
 
     /// Releases what is held and refuses what is asked from now on.
@@ -158,7 +181,7 @@ impl<S: LeaseStore> Engine<S> {
                 self.outcome(outcome, now);
             }
             for freed in self.keeper.turn(now, &mut self.store) {
-                self.queue.freed(&freed.0, now, &mut self.store);
+                self.freed(Some(freed), now);
             }
             self.queue.turn(now, &mut self.store);
             // A round that begins over nodes that are down ends at once: with an outcome that
@@ -170,103 +193,10 @@ impl<S: LeaseStore> Engine<S> {
         self.store.flush();
     }
 
-    fn outcome(&mut self, outcome: Outcome, now: Instant) {
-        match outcome {
-            Outcome::Acquired {
-                attempt,
-                lease,
-                token,
-                timing,
-                started,
-                deadline,
-            } => match self.queue.acquired(attempt) {
-                Some(served) => self.grant(served, (lease, token), started, deadline),
-                // Its waiter went away in the same turn; nobody else knows of the lease.
-                None => self.store.release(now, lease, &timing),
-            },
-            Outcome::Failed {
-                attempt,
-                why,
-                votes,
-            } => self.failed(attempt, why, votes, now),
-            Outcome::Extended {
-                lease,
-                started,
-                outcome,
-            } => {
-                let chance = (self.chance)();
-                let store = &mut self.store;
-                let freed = self
-                    .keeper
-                    .extended(lease, started, outcome, now, chance, store);
-                self.freed(freed, now);
-            }
-            Outcome::Prolonged { lease, deadline } => {
-                let store = &mut self.store;
-                let freed = self.keeper.prolonged(lease, deadline, now, store);
-                self.freed(freed, now);
-            }
-            Outcome::Frozen => {
-                for freed in self.keeper.lose_all(now, Loss::Frozen, &mut self.store) {
-                    self.queue.freed(&freed.0, now, &mut self.store);
-                }
-            }
-            Outcome::Released {
-                lease,
-                confirmed,
-                absent,
-            } => {
-                if confirmed >= self.quorum.needed() {
-                    self.unconfirmed.remove(&lease);
-                } else if self.closed {
-                    self.unconfirmed.insert(lease);
-                }
-                self.keeper.released(lease, confirmed, absent);
-            }
-        }
-    }
-
-    fn grant(
-        &mut self,
-        served: Served<Caller>,
-        (lease, token): (LeaseId, FencingToken),
-        started: Instant,
-        deadline: Instant,
-    ) {
-        let Served { spec, reply } = served;
-        let cell = self.keeper.hold(lease, &spec, started, deadline);
-        let claim = Claim {
-            lease,
-            token,
-            cell,
-            handle: reply.handle,
-            kept: false,
-        };
-        // Dropped, wherever that happens, the claim comes back as a release.
-        let _ = reply.reply.send(Ok(claim));
-    }
-
-    fn failed(&mut self, attempt: u64, why: Shortfall, votes: Vec<NodeVote>, now: Instant) {
-        let held_here = match self.queue.key_of(attempt) {
-            Some(key) => self.keeper.holds(key),
-            None => return,
-        };
-        let failure = Failure {
-            why,
-            votes,
-            quorum: self.quorum,
-            held_here,
-            chance: (self.chance)(),
-        };
-        let store = &mut self.store;
-        if let Some(unserved) = self.queue.failed(attempt, failure, now, store) {
-            let _ = unserved.reply.reply.send(Err(unserved.error));
-        }
-    }
-
     fn freed(&mut self, freed: Option<Freed>, now: Instant) {
         if let Some(Freed(key)) = freed {
-            self.queue.freed(&key, now, &mut self.store);
+            let moment = (now, (self.chance)());
+            self.queue.freed(&key, moment, &mut self.store);
         }
     }
 
@@ -293,6 +223,19 @@ impl<S: LeaseStore> Engine<S> {
             let _ = reply.send(self.unconfirmed.len());
         }
     }
+}
+
+/// Gives a hold to whoever waits for it. Dropped, wherever that happens, the claim comes back as a
+/// release.
+fn deliver(caller: Caller, hold: HoldId, token: FencingToken, cell: Arc<Cell>) {
+    let claim = Claim {
+        hold,
+        token,
+        cell,
+        handle: caller.handle,
+        kept: false,
+    };
+    let _ = caller.reply.send(Ok(claim));
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ impl Guard {
         }
         let (reply, outcome) = oneshot::channel();
         self.claim.send(Command::Extend {
-            lease: self.claim.lease,
+            hold: self.claim.hold,
             timing,
             reply,
         });
@@ -205,8 +205,8 @@ impl Guard {
     /// The reason, where the lock is lost already.
     pub(crate) async fn secret(&self) -> Result<Secret, Loss> {
         let (reply, secret) = oneshot::channel();
-        let lease = self.claim.lease;
-        self.claim.send(Command::Secret { lease, reply });
+        let hold = self.claim.hold;
+        self.claim.send(Command::Secret { hold, reply });
         let answer = secret.await;
         answer.map_err(|_| self.loss().unwrap_or(Loss::Closed))
     }

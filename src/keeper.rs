@@ -26,9 +26,11 @@ use crate::quorum::{Cause, Lease, Outcome, Quorum, Step, Timing};
 
 mod by_hand;
 mod cell;
+mod hand_over;
 mod release;
 
 pub(crate) use cell::Cell;
+pub(crate) use hand_over::HoldId;
 
 /// Where the outcome of a release goes.
 pub(crate) type ReleaseReply = oneshot::Sender<Result<Released, ReleaseError>>;
@@ -54,7 +56,13 @@ pub(crate) struct Keeper {
 
 struct Record {
     lease: Lease,
+    /// The present holder's.
     cell: Arc<Cell>,
+    granted: Instant,
+    /// How many holders it has had before this one.
+    turn: u32,
+    /// Whether nothing is known of the tokens that its grant reserved.
+    adopted: bool,
     /// The moments in the heap that are this record's: the next to wake at, and one behind it
     /// which will do when that has passed.
     armed: Instant,
@@ -104,6 +112,7 @@ impl Keeper {
         spec: &Arc<Spec>,
         started: Instant,
         deadline: Instant,
+        adopted: bool,
     ) -> Arc<Cell> {
         let every = spec.terms.extend_every;
         let mut lease = Lease::granted(started, deadline, every, spec.terms.max_hold);
@@ -117,6 +126,9 @@ impl Keeper {
         let record = Record {
             lease,
             cell: Arc::clone(&cell),
+            granted: started,
+            turn: 0,
+            adopted,
             armed: Instant::FAR,
             behind: Instant::FAR,
         };

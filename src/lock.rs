@@ -286,6 +286,7 @@ impl Lock {
             retry: settings.retry,
             extend_every,
             max_hold: self.max_hold.or(settings.max_hold),
+            cohort: settings.cohort,
         }))
     }
 }

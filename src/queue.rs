@@ -1,51 +1,38 @@
 //! The acquisitions of one client, in order of arrival for each resource (P12).
 //!
 //! ```text
-//!   enter ─► [ first: round, pause, round, … ]─► acquired | given up
-//!            [ others: wait their turn       ]
-//!   freed(key): the first asks at once
+//!   enter ─► [ first: round, pause or listen, round, … ]─► acquired | given up
+//!            [ others: wait their turn                 ]
+//!   freed(key), hint(key): the first asks again
 //! ```
 //!
-//! Inside one client only the first in line asks the nodes. One whose time is up while it stands
+//! Inside one client only the first in line asks the nodes. Where others are known to wait, too, it
+//! takes its chance among them, whoever held the lock before. One whose time is up while it stands
 //! further back asks once, out of line, so that its error tells how things are.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::coordinator::{AttemptId, LeaseStore, Timers};
 use crate::hash::FastMap;
-use crate::quorum::{Acquisition, Next, Retry, Timing, Wait};
+use crate::quorum::{Acquisition, Next, Wait};
 
 mod failure;
+mod line;
+mod spec;
+mod turns;
 mod waiter;
 
 pub(crate) use failure::Failure;
+#[cfg(test)]
+pub(crate) use spec::spec;
+pub(crate) use spec::{Spec, Terms};
 pub(crate) use waiter::{Entrant, Served, Unserved};
 
 use failure::Seen;
+use line::Lines;
 use waiter::{State, Waiter};
-
-/// A lock: what, under which key, on which terms.
-#[derive(Debug)]
-pub(crate) struct Spec {
-    pub(crate) resource: Arc<[u8]>,
-    pub(crate) key: Arc<[u8]>,
-    pub(crate) terms: Arc<Terms>,
-}
-
-/// The terms that locks are asked for and held on. Locks without settings of their own share
-/// those of their client.
-#[derive(Debug)]
-pub(crate) struct Terms {
-    pub(crate) timing: Timing,
-    pub(crate) retry: Retry,
-    /// From one extension to the next; `None` where the holder extends by hand.
-    pub(crate) extend_every: Option<Duration>,
-    /// The longest time that a lease may be held in all.
-    pub(crate) max_hold: Option<Duration>,
-}
 
 /// Names one acquisition.
 pub(crate) type WaiterId = u64;
@@ -53,7 +40,7 @@ pub(crate) type WaiterId = u64;
 /// The acquisitions that go on. `R` is how a waiter hears of the outcome.
 pub(crate) struct Queue<R> {
     waiters: FastMap<WaiterId, Waiter<R>>,
-    lines: HashMap<Arc<[u8]>, VecDeque<WaiterId>>,
+    lines: Lines,
     attempts: FastMap<AttemptId, WaiterId>,
     next_attempt: AttemptId,
     timers: Timers<WaiterId>,
@@ -63,7 +50,7 @@ impl<R> Default for Queue<R> {
     fn default() -> Self {
         Queue {
             waiters: FastMap::default(),
-            lines: HashMap::new(),
+            lines: Lines::default(),
             attempts: FastMap::default(),
             next_attempt: 0,
             timers: Timers::default(),
@@ -79,7 +66,7 @@ impl<R> Queue<R> {
         id: WaiterId,
         entrant: Entrant<R>,
         held_here: bool,
-        now: Instant,
+        (now, chance): (Instant, u64),
         store: &mut dyn LeaseStore,
     ) {
         let Entrant {
@@ -88,30 +75,26 @@ impl<R> Queue<R> {
             adopts,
             reply,
         } = entrant;
-        let acquisition = Acquisition::begin(now, wait, &spec.terms.retry);
+        let terms = &spec.terms;
+        let acquisition = Acquisition::begin(now, wait, &terms.retry, terms.timing.ttl());
         let in_line = wait != Wait::For(Duration::ZERO);
-        let mut first = true;
-        if in_line {
-            let line = self.lines.entry(Arc::clone(&spec.key)).or_default();
-            first = line.is_empty();
-            line.push_back(id);
-        }
-        let parkable = in_line && spec.terms.retry.attempts.is_none();
+        let first = !in_line || self.lines.join(&spec.key, id);
         self.timers.set(acquisition.deadline(), id);
-        self.waiters.insert(
-            id,
-            Waiter {
-                spec,
-                acquisition,
-                entered: now,
-                state: State::Behind,
-                in_line,
-                adopts,
-                reply,
-            },
-        );
+        let waiter = Waiter {
+            spec,
+            acquisition,
+            entered: now,
+            state: State::Behind,
+            in_line,
+            adopts,
+            reply,
+        };
+        let parkable = waiter.is_parkable();
+        self.waiters.insert(id, waiter);
         if first && held_here && parkable {
             self.set_state(id, State::Parked);
+        } else if first && parkable {
+            self.take_turn(id, (now, chance), store);
         } else if first {
             self.ask(id, now, store);
         }
@@ -151,7 +134,7 @@ impl<R> Queue<R> {
                 .waiters
                 .get(&id)
                 .is_some_and(|waiter| match waiter.state {
-                    State::Pausing(until) => now >= until,
+                    State::Pausing(until) | State::Listening(until) => now >= until,
                     State::Behind | State::Parked => now >= waiter.acquisition.deadline(),
                     State::Asking(_) => false,
                 });
@@ -162,33 +145,42 @@ impl<R> Queue<R> {
         let waiters = &self.waiters;
         self.timers.tidy(waiters.len(), |moment, id| {
             waiters.get(id).is_some_and(|waiter| match waiter.state {
-                State::Pausing(until) if until == moment => true,
+                State::Pausing(until) | State::Listening(until) if until == moment => true,
                 _ => waiter.acquisition.deadline() == moment,
             })
         });
     }
 
-    /// The lock at `key` is free as far as this client goes: the first in line asks at once.
-    pub(crate) fn freed(&mut self, key: &[u8], now: Instant, store: &mut dyn LeaseStore) {
-        let Some(&first) = self.lines.get(key).and_then(VecDeque::front) else {
-            return;
-        };
-        let asking = |waiter: &Waiter<R>| matches!(waiter.state, State::Asking(_));
-        if self
-            .waiters
-            .get(&first)
-            .is_some_and(|waiter| !asking(waiter))
-        {
-            self.ask(first, now, store);
-        }
+    /// The round of `attempt` has its lease. `None` when its waiter is gone.
+    pub(crate) fn acquired(
+        &mut self,
+        attempt: AttemptId,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Served<R>> {
+        let id = self.attempts.remove(&attempt)?;
+        self.served(id, now, store)
     }
 
-    /// The round of `attempt` has its lease. `None` when its waiter is gone.
-    pub(crate) fn acquired(&mut self, attempt: AttemptId) -> Option<Served<R>> {
-        let id = self.attempts.remove(&attempt)?;
-        let waiter = self.leave(id)?;
-        // Whoever is first now waits for the hold to end.
-        if let Some(&first) = self.lines.get(&waiter.spec.key).and_then(VecDeque::front)
+    /// Who is next in line for the lock at `key`, and not asking for it at this moment.
+    pub(crate) fn heir(&self, key: &[u8]) -> Option<(WaiterId, &Arc<Spec>)> {
+        let first = self.lines.first(key)?;
+        let waiter = self.waiters.get(&first)?;
+        let idle = !matches!(waiter.state, State::Asking(_)) && waiter.adopts.is_none();
+        idle.then_some((first, &waiter.spec))
+    }
+
+    /// `id` has the lock.
+    pub(crate) fn served(
+        &mut self,
+        id: WaiterId,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Served<R>> {
+        let waiter = self.leave(id, now, store)?;
+        // Whoever is first now waits for the hold to end, and needs no notes for that.
+        self.ignore(&waiter.spec.key, now, store);
+        if let Some(first) = self.lines.first(&waiter.spec.key)
             && let Some(next) = self.waiters.get_mut(&first)
             && !matches!(next.state, State::Asking(_))
         {
@@ -196,6 +188,7 @@ impl<R> Queue<R> {
         }
         Some(Served {
             spec: waiter.spec,
+            adopted: waiter.adopts.is_some(),
             reply: waiter.reply,
         })
     }
@@ -216,14 +209,26 @@ impl<R> Queue<R> {
     ) -> Option<Unserved<R>> {
         let id = self.attempts.remove(&attempt)?;
         let waiter = self.waiters.get_mut(&id)?;
-        match waiter.acquisition.failed(now, failure.why, failure.chance) {
+        match waiter
+            .acquisition
+            .failed(now, &failure.failed, failure.chance)
+        {
             Next::RetryAt(moment) => {
-                waiter.state = State::Pausing(moment);
-                self.timers.set(moment, id);
+                self.pause(id, moment);
+                None
+            }
+            Next::Listen => {
+                let key = Arc::clone(&waiter.spec.key);
+                self.listen(&key, store);
+                self.ask(id, now, store);
+                None
+            }
+            Next::Await(until) => {
+                self.await_note(id, until, store);
                 None
             }
             Next::GiveUp => {
-                let waiter = self.leave(id)?;
+                let waiter = self.leave(id, now, store)?;
                 self.wake_first(&waiter.spec.key, failure.held_here, now, store);
                 let seen = Seen {
                     resource: &waiter.spec.resource,
@@ -247,7 +252,7 @@ impl<R> Queue<R> {
         now: Instant,
         store: &mut dyn LeaseStore,
     ) {
-        let Some(waiter) = self.leave(id) else {
+        let Some(waiter) = self.leave(id, now, store) else {
             return;
         };
         if let State::Asking(attempt) = waiter.state {
@@ -269,62 +274,20 @@ impl<R> Queue<R> {
     }
 
     /// Takes a waiter out of its line.
-    fn leave(&mut self, id: WaiterId) -> Option<Waiter<R>> {
+    fn leave(
+        &mut self,
+        id: WaiterId,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) -> Option<Waiter<R>> {
         let waiter = self.waiters.remove(&id)?;
-        if waiter.in_line
-            && let Some(line) = self.lines.get_mut(&waiter.spec.key)
-        {
-            line.retain(|&other| other != id);
-            if line.is_empty() {
-                self.lines.remove(&waiter.spec.key);
+        if waiter.in_line {
+            let key = &waiter.spec.key;
+            self.lines.leave(key, id);
+            if self.lines.first(key).is_none() {
+                self.ignore(key, now, store);
             }
         }
         Some(waiter)
     }
-
-    /// Somebody else may be the first in line now.
-    fn wake_first(
-        &mut self,
-        key: &[u8],
-        held_here: bool,
-        now: Instant,
-        store: &mut dyn LeaseStore,
-    ) {
-        let Some(&first) = self.lines.get(key).and_then(VecDeque::front) else {
-            return;
-        };
-        if self.waiters.get(&first).map(|waiter| waiter.state) != Some(State::Behind) {
-            return;
-        }
-        if held_here {
-            self.set_state(first, State::Parked);
-        } else {
-            self.ask(first, now, store);
-        }
-    }
-}
-
-/// What the unit tests hold: a lease of a second, and so many rounds to get it.
-#[cfg(test)]
-pub(crate) fn spec(attempts: u32) -> Arc<Spec> {
-    use crate::quorum::{Drift, Jitter, Retry};
-
-    let ms = Duration::from_millis;
-    let drift = Drift::new(0.0, ms(0)).expect("no drift");
-    let terms = Terms {
-        timing: Timing::new(ms(1000), drift, ms(50), ms(0)).expect("a second"),
-        retry: Retry {
-            delay: ms(20),
-            max_delay: ms(20),
-            jitter: Jitter::None,
-            attempts: std::num::NonZeroU32::new(attempts),
-        },
-        extend_every: None,
-        max_hold: None,
-    };
-    Arc::new(Spec {
-        resource: Arc::from(&b"job"[..]),
-        key: Arc::from(&b"{job}"[..]),
-        terms: Arc::new(terms),
-    })
 }

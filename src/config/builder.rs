@@ -152,6 +152,23 @@ impl Config {
         self
     }
 
+    /// How often in a row a lock is handed on to the next in line of the same client, without
+    /// asking the nodes, before it is really released and other clients have their chance; 0 for
+    /// never. Default: 64; at most 65,535.
+    ///
+    /// Each holder has a guard, a loss signal and a fencing token of its own. A lock whose guards
+    /// do not extend themselves is never handed on: its holder counts on a whole TTL.
+    pub fn cohort_max_handoffs(mut self, handoffs: u32) -> Self {
+        self.cohort_max_handoffs = code(handoffs);
+        self
+    }
+
+    /// How long after its grant a lock may still be handed on within the client. Default: 200 ms.
+    pub fn cohort_max_time(mut self, time: Duration) -> Self {
+        self.cohort_max_time = code(time);
+        self
+    }
+
     /// Whether a node that has just started has a vote. Default: [`RestartGuard::Auto`].
     pub fn restart_guard(mut self, guard: RestartGuard) -> Self {
         self.restart_guard = code(guard);

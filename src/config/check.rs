@@ -8,10 +8,10 @@ use super::duration::{self, show};
 use super::error::{ConfigError, Origin, Unfit};
 use super::setting::{NODES, Setting};
 use super::settings::{Origins, Settings};
-use super::value::span;
+use super::value::{MOST_HANDOFFS, span, too_many};
 use super::{Config, Given};
 use crate::quorum::nodes::MOST_NODES;
-use crate::quorum::{Drift, GuardMode, Retry, Wait};
+use crate::quorum::{Cohort, Drift, GuardMode, Retry, Wait};
 
 const LONGEST_PREFIX: usize = 1024;
 
@@ -27,6 +27,8 @@ mod default {
     pub(super) const DRIFT_MARGIN: Duration = Duration::from_millis(2);
     pub(super) const RETRY_DELAY: Duration = Duration::from_millis(20);
     pub(super) const RETRY_MAX_DELAY: Duration = Duration::from_millis(500);
+    pub(super) const MAX_HANDOFFS: u32 = 64;
+    pub(super) const MAX_TIME: Duration = Duration::from_millis(200);
     pub(super) const FENCE_RETENTION: Duration = Duration::from_secs(24 * 3600);
 }
 
@@ -61,6 +63,7 @@ impl Config {
             auto_extend: value(&self.auto_extend).unwrap_or(true),
             extend_every: checked(Setting::ExtendEvery, &self.extend_every)?,
             max_hold: self.checked_max_hold()?,
+            cohort: self.checked_cohort()?,
             restart_guard,
             restart_delay: self.checked_restart_delay(max_ttl, parts.0, restart_guard)?,
             fencing: value(&self.fencing).unwrap_or(true),
@@ -216,6 +219,21 @@ impl Config {
             })?;
         }
         Ok(given.value)
+    }
+
+    fn checked_cohort(&self) -> Result<Cohort, ConfigError> {
+        if let Some(given) = &self.cohort_max_handoffs
+            && given.value > MOST_HANDOFFS
+        {
+            let name = Setting::CohortMaxHandoffs.name();
+            let error = too_many(MOST_HANDOFFS).of(name, given.value.to_string());
+            return Err(error.at(&given.origin));
+        }
+        Ok(Cohort {
+            max_handoffs: value(&self.cohort_max_handoffs).unwrap_or(default::MAX_HANDOFFS),
+            max_time: checked(Setting::CohortMaxTime, &self.cohort_max_time)?
+                .unwrap_or(default::MAX_TIME),
+        })
     }
 
     /// P10: a node may forget a lease of `max_ttl` when it stops, and its uptime, by which it is

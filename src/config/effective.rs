@@ -137,6 +137,8 @@ impl Config {
                 None => quoted("unlimited"),
                 Some(attempts) => attempts.to_string(),
             },
+            Setting::CohortMaxHandoffs => checked.cohort.max_handoffs.to_string(),
+            Setting::CohortMaxTime => span(checked.cohort.max_time),
             Setting::AutoExtend => checked.auto_extend.to_string(),
             Setting::ExtendEvery => {
                 let every = every.or(given(&self.extend_every));
@@ -169,6 +171,8 @@ impl Config {
             Setting::RetryMaxDelay => of(&self.retry_max_delay),
             Setting::RetryJitter => of(&self.retry_jitter),
             Setting::RetryAttempts => of(&self.retry_attempts),
+            Setting::CohortMaxHandoffs => of(&self.cohort_max_handoffs),
+            Setting::CohortMaxTime => of(&self.cohort_max_time),
             Setting::AutoExtend => of(&self.auto_extend),
             Setting::ExtendEvery => of(&self.extend_every),
             Setting::MaxHold => of(&self.max_hold),

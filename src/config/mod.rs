@@ -148,6 +148,8 @@ pub struct Config {
     auto_extend: Option<Given<bool>>,
     extend_every: Option<Given<Duration>>,
     max_hold: Option<Given<Option<Duration>>>,
+    cohort_max_handoffs: Option<Given<u32>>,
+    cohort_max_time: Option<Given<Duration>>,
     restart_guard: Option<Given<RestartGuard>>,
     restart_delay: Option<Given<Duration>>,
     fencing: Option<Given<bool>>,
@@ -181,6 +183,8 @@ impl fmt::Debug for Config {
         show("auto_extend", any(&self.auto_extend));
         show("extend_every", any(&self.extend_every));
         show("max_hold", any(&self.max_hold));
+        show("cohort.max_handoffs", any(&self.cohort_max_handoffs));
+        show("cohort.max_time", any(&self.cohort_max_time));
         show("restart_guard", any(&self.restart_guard));
         show("restart_delay", any(&self.restart_delay));
         show("fencing", any(&self.fencing));

@@ -18,6 +18,8 @@ pub(super) enum Setting {
     AutoExtend,
     ExtendEvery,
     MaxHold,
+    CohortMaxHandoffs,
+    CohortMaxTime,
     RestartGuard,
     RestartDelay,
     Fencing,
@@ -62,7 +64,7 @@ const ALSO_CALLED: [(&str, &str); 26] = [
 
 impl Setting {
     /// In the order of the README's table.
-    pub(super) const ALL: [Setting; 19] = [
+    pub(super) const ALL: [Setting; 21] = [
         Setting::Prefix,
         Setting::Ttl,
         Setting::MaxTtl,
@@ -78,6 +80,8 @@ impl Setting {
         Setting::AutoExtend,
         Setting::ExtendEvery,
         Setting::MaxHold,
+        Setting::CohortMaxHandoffs,
+        Setting::CohortMaxTime,
         Setting::RestartGuard,
         Setting::RestartDelay,
         Setting::Fencing,
@@ -102,6 +106,8 @@ impl Setting {
             Setting::AutoExtend => "auto_extend",
             Setting::ExtendEvery => "extend_every",
             Setting::MaxHold => "max_hold",
+            Setting::CohortMaxHandoffs => "cohort.max_handoffs",
+            Setting::CohortMaxTime => "cohort.max_time",
             Setting::RestartGuard => "restart_guard",
             Setting::RestartDelay => "restart_delay",
             Setting::Fencing => "fencing",

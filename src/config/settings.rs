@@ -7,7 +7,7 @@ use super::duration::{self, Span, show};
 use super::error::{ConfigError, Origin};
 use super::setting::Setting;
 use crate::node::connect::Target;
-use crate::quorum::{Drift, GuardMode, Retry, Timing, TimingError, Wait};
+use crate::quorum::{Cohort, Drift, GuardMode, Retry, Timing, TimingError, Wait};
 
 const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 const LONGEST_NODE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -29,6 +29,7 @@ pub(crate) struct Settings {
     /// `None` for one that follows from the TTL.
     pub(crate) extend_every: Option<Duration>,
     pub(crate) max_hold: Option<Duration>,
+    pub(crate) cohort: Cohort,
     pub(crate) restart_guard: GuardMode,
     pub(crate) restart_delay: Duration,
     pub(crate) fencing: bool,

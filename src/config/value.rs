@@ -104,6 +104,24 @@ impl Value {
         }
     }
 
+    /// A whole number of times, from 0 to `most`.
+    fn count(&self, most: u32) -> Result<u32, Unfit> {
+        const REMEDY: &str = "write a whole number, 0 for never";
+        let number = match self {
+            Value::Integer(number) => number.ok_or_else(|| too_many(most))?,
+            Value::Raw(text) => {
+                let parsed = text.trim().parse();
+                parsed.map_err(|_| Unfit::new("is no whole number", REMEDY))?
+            }
+            other => return Err(other.mismatch(REMEDY)),
+        };
+        if number < 0 {
+            return Err(Unfit::new("cannot be negative", REMEDY));
+        }
+        let fits = u32::try_from(number).ok().filter(|&number| number <= most);
+        fits.ok_or_else(|| too_many(most))
+    }
+
     /// The number of attempts, or `None` for no limit.
     fn attempts(&self) -> Result<Option<u32>, Unfit> {
         const REMEDY: &str = "write how often to try, the first time included, or \"unlimited\"";
@@ -118,8 +136,8 @@ impl Value {
         };
         match number {
             Some(number) if number < 0 => Err(Unfit::new("cannot be negative", REMEDY)),
-            Some(number) => u32::try_from(number).map(Some).map_err(|_| too_many()),
-            None => Err(too_many()),
+            Some(number) => u32::try_from(number).map(Some).map_err(|_| unlimited()),
+            None => Err(unlimited()),
         }
     }
 
@@ -137,7 +155,14 @@ impl Value {
     }
 }
 
-fn too_many() -> Unfit {
+/// The most numbers of a fencing counter that one grant may reserve.
+pub(super) const MOST_HANDOFFS: u32 = 65_535;
+
+pub(super) fn too_many(most: u32) -> Unfit {
+    Unfit::new(format!("is more than {most}"), "write less")
+}
+
+fn unlimited() -> Unfit {
     Unfit::new("is more than 4294967295", "write \"unlimited\"")
 }
 
@@ -157,7 +182,9 @@ pub(super) const GUARDS: [(&str, RestartGuard); 3] = [
 pub(super) const fn span(setting: Setting) -> Span {
     match setting {
         Setting::Ttl | Setting::MaxTtl | Setting::FenceRetention => Span::Stored,
-        Setting::Wait | Setting::MinValidity | Setting::DriftMargin => Span::OrZero,
+        Setting::Wait | Setting::MinValidity | Setting::DriftMargin | Setting::CohortMaxTime => {
+            Span::OrZero
+        }
         _ => Span::Positive,
     }
 }
@@ -206,6 +233,10 @@ impl Config {
             Setting::MaxHold => {
                 self.max_hold = Given::some(value.duration_or("none", span)?, origin);
             }
+            Setting::CohortMaxHandoffs => {
+                self.cohort_max_handoffs = Given::some(value.count(MOST_HANDOFFS)?, origin);
+            }
+            Setting::CohortMaxTime => self.cohort_max_time = duration()?,
             Setting::RestartGuard => {
                 self.restart_guard = Given::some(value.choice(&GUARDS)?, origin);
             }

@@ -1,6 +1,5 @@
 //! Rounds: begin, count, grant or roll back (P1, P3).
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +8,12 @@ use crate::clock::Instant;
 use crate::error::NodeVote;
 use crate::node::{Ask, AskId, Fault, FaultKind, Order, Reply};
 use crate::quorum::{
-    Fence, FencingToken, NodeSet, Presence, Round, Shortfall, Standing, Timing, Verdict, Vote,
+    Contest, Contested, Failed, Fence, FencingToken, NodeSet, Presence, Round, Shortfall, Timing,
+    Verdict,
 };
+
+/// How often the contender with most nodes asks for the others in one round.
+const MOST_AGAIN: u32 = 3;
 
 impl Coordinator {
     pub(super) fn begin_round(
@@ -23,7 +26,7 @@ impl Coordinator {
         timing: &Timing,
     ) {
         let id = self.new_id();
-        let order = Rc::new(Order {
+        let order = Arc::new(Order {
             key: Arc::clone(key),
             token: secret.owner,
         });
@@ -34,6 +37,8 @@ impl Coordinator {
             round: Round::begin(now, self.quorum, *timing),
             seen: vec![None; self.nodes.len()],
             adopts: matches!(ask, Ask::Extend { .. }),
+            contest: Contest::new(self.quorum, secret.owner.head()),
+            again: 0,
             fence,
             token: secret.fence,
         };
@@ -44,7 +49,7 @@ impl Coordinator {
             };
             match submitted {
                 Ok(()) => pending.round.hand(node),
-                Err(fault) => pending.see(node, Reply::Failed(fault)),
+                Err(fault) => pending.see(node, &Reply::Failed(fault)),
             }
         }
         self.timers.set(pending.round.expires(), id);
@@ -55,24 +60,32 @@ impl Coordinator {
 
     pub(super) fn voted(&mut self, id: AskId, node: usize, reply: Reply, now: Instant) {
         if let Some(Pending::Round(attempt)) = self.asks.get_mut(&id) {
-            attempt.see(node, reply);
+            attempt.see(node, &reply);
+            let key = Arc::clone(&attempt.order.key);
+            if let Reply::Held { .. } = reply {
+                self.refused_by(node, &key);
+            }
             // Past its end the round is left to its timer, which is due in this very turn: by
             // then every answer that is here has been counted. Else the first of the answers that
             // a stalled process finds would condemn those behind it.
-            if now < attempt.round.expires() {
+            if self.is_open(id, now) {
                 self.judge(id, now);
             }
+        }
+    }
+
+    fn is_open(&self, id: AskId, now: Instant) -> bool {
+        match self.asks.get(&id) {
+            Some(Pending::Round(attempt)) => now < attempt.round.expires(),
+            _ => false,
         }
     }
 
     /// Whose vote counts has changed: every open round is looked at again. One past its end is
     /// left to its timer.
     pub(super) fn judge_all(&mut self, now: Instant) {
-        let open = |id: &&AskId| match self.asks.get(id) {
-            Some(Pending::Round(attempt)) => now < attempt.round.expires(),
-            _ => false,
-        };
-        let mut rounds: Vec<AskId> = self.attempts.values().filter(open).copied().collect();
+        let rounds = self.attempts.values().copied();
+        let mut rounds: Vec<AskId> = rounds.filter(|&id| self.is_open(id, now)).collect();
         rounds.sort_unstable();
         for id in rounds {
             self.judge(id, now);
@@ -87,6 +100,7 @@ impl Coordinator {
         match attempt.round.verdict(now, counted) {
             Verdict::Open => {}
             Verdict::Granted { deadline } => self.agree(id, deadline, counted, now),
+            Verdict::Failed(Shortfall::Contended) if self.ask_again(id, now) => {}
             Verdict::Failed(why) => self.failed(id, why, now),
         }
     }
@@ -98,14 +112,68 @@ impl Coordinator {
             return;
         };
         let votes = self.votes(attempt, counted, now);
+        let (listening, freed) = self.heard(&attempt.order.key);
+        let standing = attempt.contest.standing(attempt.round.granted());
+        let contended = why == Shortfall::Contended;
+        let took = now.since(attempt.round.started());
+        if contended && attempt.again == 0 {
+            self.trip.took(took);
+        }
+        let failed = Failed {
+            why,
+            contest: contended.then_some(standing),
+            listening,
+            freed,
+            trip: self.trip.mean(),
+        };
         let attempt = attempt.id;
         self.attempts.remove(&attempt);
         self.roll_back(id, now);
         self.outcomes.push_back(Outcome::Failed {
             attempt,
-            why,
+            failed,
             votes,
         });
+    }
+
+    /// After a split vote the contender with most nodes keeps them and asks the others once more,
+    /// still in the same round, while the rest take theirs back (P12). `false` if that is not us,
+    /// or if it has been tried often enough.
+    fn ask_again(&mut self, id: AskId, now: Instant) -> bool {
+        let Some(Pending::Round(attempt)) = self.asks.get_mut(&id) else {
+            return false;
+        };
+        let first = match attempt.contest.standing(attempt.round.granted()) {
+            Contested::Split { first, .. } => first,
+            Contested::Held { .. } => false,
+        };
+        let over = attempt.again >= MOST_AGAIN || now >= attempt.round.expires();
+        if !first || over || attempt.adopts {
+            return false;
+        }
+        attempt.again += 1;
+        let refused = attempt.round.refused();
+        let order = Arc::clone(&attempt.order);
+        let ttl_millis = attempt.timing.ttl_millis();
+        let mut asked = NodeSet::EMPTY;
+        let ask = Ask::Grant {
+            ttl_millis,
+            fence: self.fencing(0),
+            block: self.block(),
+            announced: true,
+        };
+        for node in refused.iter() {
+            if self.nodes[node].submit(id, &order, ask, now).is_ok() {
+                asked.insert(node);
+            }
+        }
+        if let Some(Pending::Round(attempt)) = self.asks.get_mut(&id) {
+            for node in asked.iter() {
+                attempt.round.ask_again(node);
+                attempt.seen[node] = None;
+            }
+        }
+        !asked.is_empty()
     }
 
     /// There is no owner token to be had, and so no round.
@@ -117,18 +185,33 @@ impl Coordinator {
         });
         self.outcomes.push_back(Outcome::Failed {
             attempt,
-            why: Shortfall::Rejected,
+            failed: Failed {
+                why: Shortfall::Rejected,
+                contest: None,
+                listening: false,
+                freed: false,
+                trip: self.trip.mean(),
+            },
             votes: votes.collect(),
         });
     }
 
-    pub(super) fn granted(&mut self, id: AskId, deadline: Instant, token: FencingToken) {
+    pub(super) fn granted(
+        &mut self,
+        id: AskId,
+        deadline: Instant,
+        token: FencingToken,
+        now: Instant,
+    ) {
         let Some(Pending::Round(attempt)) = self.asks.remove(&id) else {
             return;
         };
         let lease: LeaseId = id;
         self.attempts.remove(&attempt.id);
         let waiting = self.quorum.all().minus(attempt.round.answered());
+        if attempt.again == 0 {
+            self.trip.took(now.since(attempt.round.started()));
+        }
         if !waiting.is_empty() {
             let started = attempt.round.started();
             let granted = Pending::Granted {
@@ -138,6 +221,10 @@ impl Coordinator {
             };
             self.asks.insert(id, granted);
         }
+        let first = match attempt.adopts {
+            true => token,
+            false => token.first_of(self.block()),
+        };
         let spread = self.spread(attempt.fence.as_ref(), token);
         if self.held.is_empty() {
             self.pace.forget_before(attempt.round.started());
@@ -147,7 +234,7 @@ impl Coordinator {
             Held {
                 touched: attempt.round.owed(),
                 presence: Presence::granted(attempt.round.granted()),
-                order: Rc::unwrap_or_clone(attempt.order),
+                order: Arc::unwrap_or_clone(attempt.order),
                 token,
                 span: Duration::ZERO,
                 spread,
@@ -156,7 +243,7 @@ impl Coordinator {
         self.outcomes.push_back(Outcome::Acquired {
             attempt: attempt.id,
             lease,
-            token,
+            token: first,
             timing: attempt.timing,
             started: attempt.round.started(),
             deadline,
@@ -196,79 +283,8 @@ impl Coordinator {
             return;
         }
         let until = attempt.timing.gone(now);
-        let order = Rc::clone(&attempt.order);
+        let order = Arc::clone(&attempt.order);
         let spread = self.spread(attempt.fence.as_ref(), FencingToken::NONE);
         self.send_releases(order, attempt.round.owed(), (until, spread), None, now);
-    }
-
-    /// Every node's part, for the error.
-    fn votes(&self, attempt: &Attempt, counted: NodeSet, now: Instant) -> Vec<NodeVote> {
-        let fence = attempt.fence.as_ref();
-        let raising = fence.map_or(NodeSet::EMPTY, Fence::raising);
-        let seen = attempt.seen.iter().enumerate().map(|(node, seen)| {
-            let vote = match seen {
-                Some(SeenVote::Granted) if !counted.contains(node) => {
-                    SeenVote::Failed(self.without_vote(node, now))
-                }
-                Some(SeenVote::Granted) if raising.contains(node) => {
-                    let detail = "no answer to the raise of its fencing counter";
-                    SeenVote::Failed(Fault::new(FaultKind::Timeout, detail))
-                }
-                Some(vote) => vote.clone(),
-                None if now >= attempt.round.expires() => {
-                    let limit = attempt.timing.node_timeout().as_millis();
-                    let detail = format!("no answer within {limit} ms");
-                    SeenVote::Failed(Fault::new(FaultKind::Timeout, detail))
-                }
-                None => SeenVote::NotWaitedFor,
-            };
-            NodeVote {
-                node: Arc::clone(&self.names[node]),
-                vote,
-            }
-        });
-        seen.collect()
-    }
-
-    /// Why the grant of a node does not count (P10, P11).
-    fn without_vote(&self, node: usize, now: Instant) -> Fault {
-        if let Some(fault) = self.duplicate(node, now) {
-            return fault;
-        }
-        let detail = match self.roster.standing(node, now) {
-            Standing::Young { until } => {
-                format!("has a vote again in {:.1?}", until.since(now))
-            }
-            _ => String::from("has no vote yet"),
-        };
-        Fault::new(FaultKind::Restarting, detail)
-    }
-}
-
-impl Attempt {
-    /// Notes a node's answer, as a vote and for the error's text.
-    fn see(&mut self, node: usize, reply: Reply) {
-        let (vote, seen) = match reply {
-            Reply::Granted { counter } => {
-                if let (Some(counter), Some(fence)) = (counter, &mut self.fence) {
-                    fence.granted(node, counter);
-                }
-                (Vote::Granted, SeenVote::Granted)
-            }
-            Reply::Renewed => (Vote::Granted, SeenVote::Granted),
-            Reply::Held { left } => (Vote::Refused, SeenVote::Held { left }),
-            Reply::Absent => (Vote::Refused, SeenVote::Absent),
-            Reply::Failed(fault) if fault.kind().is_permanent() => {
-                (Vote::Rejected, SeenVote::Failed(fault))
-            }
-            Reply::Failed(fault) => (Vote::Failed, SeenVote::Failed(fault)),
-            other => {
-                let detail = format!("{other:?} to a grant");
-                let fault = Fault::new(FaultKind::Protocol, detail);
-                (Vote::Failed, SeenVote::Failed(fault))
-            }
-        };
-        self.round.vote(node, vote);
-        self.seen[node].get_or_insert(seen);
     }
 }

@@ -21,6 +21,11 @@ impl Coordinator {
         })
     }
 
+    /// How many numbers a grant reserves.
+    pub(super) fn block(&self) -> u64 {
+        self.counters.map_or(1, |counters| counters.block)
+    }
+
     /// What each node is told along with an extension or a release: nothing where the counter is
     /// known to be as high as any.
     pub(super) fn hints(&self, spread: Spread) -> SmallVec<[Option<Fencing>; 5]> {
@@ -45,13 +50,13 @@ impl Coordinator {
             };
             let Some(fence) = &mut attempt.fence else {
                 let token = attempt.token;
-                return self.granted(id, deadline, token);
+                return self.granted(id, deadline, token, now);
             };
             let round = &attempt.round;
             let silent = self.quorum.all().minus(round.answered());
             let awaited = silent.or(round.granted().minus(counted));
             match fence.decide(counted, awaited) {
-                Agreement::Token(token) => return self.granted(id, deadline, token),
+                Agreement::Token(token) => return self.granted(id, deadline, token, now),
                 Agreement::Raise { to, nodes } => self.send_raises(id, to, nodes, now),
                 Agreement::Open if now < round.expires() => return,
                 Agreement::Open | Agreement::Impossible => {

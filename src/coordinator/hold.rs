@@ -1,6 +1,6 @@
 //! Extensions (P7) and releases (P6) of leases that stand.
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::warn;
@@ -22,7 +22,7 @@ impl Coordinator {
         let Some(held) = self.held.get(&lease) else {
             return;
         };
-        let order = Rc::new(held.order.clone());
+        let order = Arc::new(held.order.clone());
         let known = held.presence.known(self.quorum);
         let hints = self.hints(held.spread);
         let hint = held.spread.value();
@@ -187,14 +187,14 @@ impl Coordinator {
         let to = held.touched.or(all.minus(self.down));
         let until = timing.gone(now).max(now.after(held.span));
         let terms = (until, held.spread);
-        let id = self.send_releases(Rc::new(held.order), to, terms, Some(lease), now);
+        let id = self.send_releases(Arc::new(held.order), to, terms, Some(lease), now);
         self.timers.set(now.after(timing.node_timeout()), id);
     }
 
     /// Sends the release for `order` to the nodes in `to`; for `lease`, its end is reported.
     pub(super) fn send_releases(
         &mut self,
-        order: Rc<Order>,
+        order: Arc<Order>,
         to: NodeSet,
         (until, spread): (Instant, Spread),
         lease: Option<LeaseId>,
@@ -213,6 +213,7 @@ impl Coordinator {
         let failed = self.quorum.all().minus(taken);
         self.unanswered += taken.len();
         let releasing = Releasing {
+            key: Arc::clone(&order.key),
             lease: lease.unwrap_or(NOBODY),
             confirmed: NodeSet::EMPTY,
             absent: NodeSet::EMPTY,
@@ -225,17 +226,21 @@ impl Coordinator {
         id
     }
 
-    pub(super) fn released(&mut self, id: AskId, node: usize, reply: &Reply) {
+    pub(super) fn released(&mut self, id: AskId, node: usize, reply: &Reply, now: Instant) {
         if let Some(Pending::Release(releasing)) = self.asks.get_mut(&id) {
             self.unanswered -= 1;
             match reply {
-                Reply::Released(deleted) => {
+                Reply::Released { deleted, .. } => {
                     releasing.confirmed.insert(node);
                     if !deleted {
                         releasing.absent.insert(node);
                     }
                 }
                 _ => releasing.failed.insert(node),
+            }
+            if let Reply::Released { listeners, .. } = reply {
+                let key = Arc::clone(&releasing.key);
+                self.heard_by(node, &key, *listeners, now);
             }
             self.report_release(id, false);
         }

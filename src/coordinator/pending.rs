@@ -1,13 +1,15 @@
 //! What the coordinator remembers of requests and of leases.
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AttemptId, LeaseId, Secret};
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::node::{AskId, Order};
-use crate::quorum::{Extension, Fence, FencingToken, NodeSet, Presence, Round, Spread, Timing};
+use crate::quorum::{
+    Contest, Extension, Fence, FencingToken, NodeSet, Presence, Round, Spread, Timing,
+};
 
 /// What an answer belongs to.
 pub(super) enum Pending {
@@ -25,12 +27,16 @@ pub(super) enum Pending {
 
 pub(super) struct Attempt {
     pub(super) id: AttemptId,
-    pub(super) order: Rc<Order>,
+    pub(super) order: Arc<Order>,
     pub(super) timing: Timing,
     pub(super) round: Round,
     pub(super) seen: Vec<Option<SeenVote>>,
     /// The keys were there before: a failed round takes nothing back.
     pub(super) adopts: bool,
+    /// What the refusals say.
+    pub(super) contest: Contest,
+    /// How often the nodes of others were asked again.
+    pub(super) again: u32,
     /// Finds the token, where the round needs one.
     pub(super) fence: Option<Fence>,
     /// The token of an adopted lease.
@@ -61,6 +67,7 @@ pub(super) struct Extending {
 }
 
 pub(super) struct Releasing {
+    pub(super) key: Arc<[u8]>,
     pub(super) lease: LeaseId,
     pub(super) confirmed: NodeSet,
     pub(super) absent: NodeSet,
@@ -78,6 +85,7 @@ pub(super) struct Held {
     pub(super) touched: NodeSet,
     /// Where the key is known to be.
     pub(super) presence: Presence,
+    /// The last of those that the grant reserved: what the nodes store.
     pub(super) token: FencingToken,
     /// The longest that an extension may have made a key last, drift included: where it was by
     /// hand, that is more than the TTL of the lock.

@@ -20,6 +20,8 @@ pub(crate) struct Rules {
 pub(crate) struct Counters {
     pub(crate) retention: Duration,
     pub(crate) max_ttl: Duration,
+    /// How many numbers a grant reserves: one for each holder that its lease may have.
+    pub(crate) block: u64,
 }
 
 impl Counters {

@@ -1,11 +1,12 @@
 //! The seam below keeper and queue: a place that grants leases, whatever it is made of.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::Instant;
 use crate::error::NodeVote;
 use crate::node::OwnerToken;
-use crate::quorum::{FencingToken, Outcome as Extended, Shortfall, Timing};
+use crate::quorum::{Failed, FencingToken, Hint, Outcome as Extended, Timing};
 use crate::status::NodeStatus;
 
 /// Names one round of one acquisition. Chosen by whoever asks.
@@ -46,6 +47,15 @@ pub(crate) trait LeaseStore {
     fn secret(&self, lease: LeaseId) -> Option<Secret>;
     /// Lets go of the lease without a release: whoever has the secret may adopt it.
     fn forget(&mut self, lease: LeaseId) -> Option<Secret>;
+    /// Somebody waits for the lock at `key`: what is heard of it comes as a hint. What is asked of
+    /// it from now on is answered by those who tell already.
+    fn listen(&mut self, key: &Arc<[u8]>);
+    /// Ends [`LeaseStore::listen`].
+    fn idle(&mut self, now: Instant, key: &Arc<[u8]>);
+    /// How many others are known to wait for the lock at `key`.
+    fn rivals(&self, key: &[u8]) -> u32;
+    /// How long a round takes as a rule.
+    fn trip(&self) -> Duration;
     /// The next thing that has come to an end.
     fn outcome(&mut self) -> Option<Outcome>;
     /// Whether an outcome, or an answer that may become one, is there to be taken.
@@ -70,6 +80,7 @@ pub(crate) enum Outcome {
     Acquired {
         attempt: AttemptId,
         lease: LeaseId,
+        /// The first of those that the grant reserved, one for each holder that it may have.
         token: FencingToken,
         timing: Timing,
         started: Instant,
@@ -78,9 +89,11 @@ pub(crate) enum Outcome {
     /// The round has failed, and is being rolled back.
     Failed {
         attempt: AttemptId,
-        why: Shortfall,
+        failed: Failed,
         votes: Vec<NodeVote>,
     },
+    /// What is heard of a lock that somebody waits for.
+    Hint { key: Arc<[u8]>, hint: Hint },
     /// The extension that began at `started` is decided. Never [`Extended::Held`].
     Extended {
         lease: LeaseId,

@@ -104,7 +104,7 @@ impl Sight {
                 }
             }
             // A release passes where a grant does not.
-            Reply::Released(_) | Reply::Raised(_) => {}
+            Reply::Released { .. } | Reply::Raised(_) => {}
             _ => {
                 if self.refusal.take().is_some() {
                     self.free_from = now;

@@ -110,6 +110,7 @@ impl Core {
                 retry: settings.retry,
                 extend_every,
                 max_hold: settings.max_hold,
+                cohort: settings.cohort,
             }))
         };
         self.terms.get_or_init(make).clone()
@@ -169,6 +170,7 @@ impl Core {
                 counters: settings.fencing.then(|| Counters {
                     retention: settings.fence_retention,
                     max_ttl: settings.max_ttl,
+                    block: u64::from(settings.cohort.max_handoffs) + 1,
                 }),
             },
             nodes: Arc::clone(&self.source.nodes),

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::coordinator::{LeaseId, Secret};
+use crate::coordinator::Secret;
 use crate::error::{AcquireError, Loss};
-use crate::keeper::{Cell, DetachReply, ExtendReply, ReleaseReply};
+use crate::keeper::{Cell, DetachReply, ExtendReply, HoldId, ReleaseReply};
 use crate::queue::{Spec, WaiterId};
 use crate::quorum::{FencingToken, Timing, Wait};
 use crate::status::NodeStatus;
@@ -31,22 +31,25 @@ pub(crate) enum Command {
         id: WaiterId,
     },
     Extend {
-        lease: LeaseId,
+        hold: HoldId,
         timing: Option<Timing>,
         reply: ExtendReply,
     },
     Release {
-        lease: LeaseId,
+        hold: HoldId,
+        /// The holder's own: whoever is next gets a larger one.
+        token: FencingToken,
         reply: Option<ReleaseReply>,
     },
     /// Let go without a release.
     Detach {
-        lease: LeaseId,
+        hold: HoldId,
+        token: FencingToken,
         reply: DetachReply,
     },
     /// What proves the lease, which stays as it is. No answer where there is none.
     Secret {
-        lease: LeaseId,
+        hold: HoldId,
         reply: DetachReply,
     },
     /// What is known of the nodes.
@@ -104,7 +107,7 @@ impl Handle {
 /// A granted lease on its way to its holder. Dropping it lets the lease go.
 #[must_use]
 pub(crate) struct Claim {
-    pub(crate) lease: LeaseId,
+    pub(crate) hold: HoldId,
     pub(crate) token: FencingToken,
     pub(crate) cell: Arc<Cell>,
     pub(super) handle: Handle,
@@ -126,7 +129,8 @@ impl Claim {
     pub(crate) fn detach(mut self, reply: DetachReply) -> bool {
         self.kept = true;
         self.handle.send(Command::Detach {
-            lease: self.lease,
+            hold: self.hold,
+            token: self.token,
             reply,
         })
     }
@@ -135,7 +139,8 @@ impl Claim {
     pub(crate) fn release(mut self, reply: ReleaseReply) -> bool {
         self.kept = true;
         self.handle.send(Command::Release {
-            lease: self.lease,
+            hold: self.hold,
+            token: self.token,
             reply: Some(reply),
         })
     }
@@ -147,7 +152,8 @@ impl Drop for Claim {
         if !self.kept && self.handle.is_of_this_process() {
             self.cell.end(Loss::Released);
             self.handle.send(Command::Release {
-                lease: self.lease,
+                hold: self.hold,
+                token: self.token,
                 reply: None,
             });
         }

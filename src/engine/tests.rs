@@ -1,13 +1,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
-use crate::coordinator::{AttemptId, Secret};
+use crate::coordinator::{AttemptId, Outcome, Secret};
 use crate::queue::spec;
-use crate::quorum::{Timing, Wait};
+use crate::quorum::{Failed, Shortfall, Timing, Wait};
 use crate::status::NodeStatus;
 
 /// A store in which every round fails as soon as it begins: all nodes are down.
@@ -20,7 +21,13 @@ impl LeaseStore for Down {
     fn acquire(&mut self, _: Instant, attempt: AttemptId, _: &Arc<[u8]>, _: &Timing) {
         self.outcomes.push_back(Outcome::Failed {
             attempt,
-            why: Shortfall::Unavailable,
+            failed: Failed {
+                why: Shortfall::Unavailable,
+                contest: None,
+                listening: false,
+                freed: false,
+                trip: Duration::from_millis(1),
+            },
             votes: Vec::new(),
         });
     }
@@ -45,6 +52,14 @@ impl LeaseStore for Down {
     }
     fn turn(&mut self, _: Instant) {}
     fn flush(&mut self) {}
+    fn listen(&mut self, _: &Arc<[u8]>) {}
+    fn idle(&mut self, _: Instant, _: &Arc<[u8]>) {}
+    fn rivals(&self, _: &[u8]) -> u32 {
+        0
+    }
+    fn trip(&self) -> Duration {
+        Duration::from_millis(1)
+    }
     fn unreleased(&self) -> usize {
         0
     }

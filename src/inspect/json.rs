@@ -82,7 +82,7 @@ impl Serialize for Status {
         state(&mut map, &self.state)?;
         map.serialize_entry("label", &self.label)?;
         map.serialize_entry("needed", &self.needed())?;
-        map.serialize_entry("fencing_token", &self.token)?;
+        map.serialize_entry("fencing_counter", &self.token)?;
         map.serialize_entry("fingerprint", &self.fingerprint)?;
         map.serialize_entry("nodes", &self.nodes)?;
         map.end()

@@ -20,9 +20,10 @@ const LONGEST: usize = 256;
 
 /// The label of one hold of a lock.
 ///
-/// It is bound to the hold: [`Client::status`] and [`Client::list`] show it only while this very
-/// hold has the lock, and it is written only where the key is still the holder's. A holder that
-/// dies leaves it for 2 × `max_ttl`, unseen.
+/// It is bound to the lease: [`Client::status`] and [`Client::list`] show it only while this very
+/// lease has the lock, and it is written only where the key is still the holder's. A holder that
+/// dies leaves it for 2 × `max_ttl`, unseen. A holder that hands the lock on inside its client
+/// hands the label on with it.
 #[derive(Clone)]
 #[must_use = "nothing is written before `write`"]
 pub struct Label {

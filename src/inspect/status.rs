@@ -85,10 +85,10 @@ impl Status {
         self.quorum.needed()
     }
 
-    /// The largest fencing counter that was seen: the token of the last grant, or a larger one
-    /// that was reserved or lost on the way. `None` where there is none, or no node that says so.
+    /// The largest fencing counter that was seen: the last number that a grant reserved, so no
+    /// token that was ever granted is larger. `None` where there is none, or no node that says so.
     #[must_use]
-    pub fn fencing_token(&self) -> Option<FencingToken> {
+    pub fn fencing_counter(&self) -> Option<FencingToken> {
         self.token
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{ExtendReply, Freed, Keeper};
+use super::{ExtendReply, Freed, HoldId, Keeper, Record};
 use crate::clock::Instant;
 use crate::coordinator::{LeaseId, LeaseStore};
 use crate::error::{ExtendError, Loss};
@@ -20,13 +20,15 @@ impl Keeper {
     /// The holder asks for an extension, by `timing` where it names another TTL.
     pub(crate) fn extend(
         &mut self,
-        id: LeaseId,
+        hold: HoldId,
         timing: Option<Timing>,
         reply: ExtendReply,
         now: Instant,
         store: &mut dyn LeaseStore,
     ) -> Option<Freed> {
-        let Some(record) = self.records.get_mut(&id) else {
+        let id = hold.lease;
+        let current = |record: &&mut Record| record.turn == hold.turn;
+        let Some(record) = self.records.get_mut(&id).filter(current) else {
             let _ = reply.send(Err(ExtendError::Lost(Loss::Released)));
             return None;
         };

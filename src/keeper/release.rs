@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{DetachReply, Freed, Keeper, ReleaseReply};
+use super::{DetachReply, Freed, HoldId, Keeper, ReleaseReply};
 use crate::clock::Instant;
-use crate::coordinator::{LeaseId, LeaseStore};
+use crate::coordinator::{LeaseId, LeaseStore, Secret};
 use crate::error::{Loss, ReleaseError, Released};
+use crate::quorum::FencingToken;
 
 /// Somebody waits to hear how the release went.
 pub(super) struct Releasing {
@@ -17,13 +18,15 @@ impl Keeper {
     /// The holder lets go. `reply` hears how it went; without one nobody waits for it.
     pub(crate) fn release(
         &mut self,
-        id: LeaseId,
+        hold: HoldId,
         reply: Option<ReleaseReply>,
         why: Loss,
         now: Instant,
         store: &mut dyn LeaseStore,
     ) -> Option<Freed> {
         // One that was lost has been released already, and its guard knows why it was lost.
+        self.current(hold)?;
+        let id = hold.lease;
         let record = self.remove(id)?;
         let valid = record.cell.valid_until().is_some() && now < record.lease.deadline();
         record.cell.end(if valid { why } else { Loss::Expired });
@@ -39,20 +42,26 @@ impl Keeper {
     /// lease is released after all.
     pub(crate) fn detach(
         &mut self,
-        id: LeaseId,
+        hold: HoldId,
+        token: FencingToken,
         reply: DetachReply,
         now: Instant,
         store: &mut dyn LeaseStore,
     ) -> Option<Freed> {
+        let id = hold.lease;
         let valid = |record: &super::Record| record.cell.valid_until().is_some();
-        if reply.is_closed() || !self.records.get(&id).is_some_and(valid) {
-            return self.release(id, None, Loss::Released, now, store);
+        if reply.is_closed() || !self.current(hold).is_some_and(valid) {
+            return self.release(hold, None, Loss::Released, now, store);
         }
         let record = self.remove(id)?;
         record.cell.end(Loss::Detached);
         self.refuse(id, Loss::Detached);
         if let Some(secret) = store.forget(id) {
-            let _ = reply.send(secret);
+            // Its own token, not the last of those that the grant reserved.
+            let _ = reply.send(Secret {
+                fence: token,
+                ..secret
+            });
         }
         Some(Freed(Arc::clone(&record.cell.spec().key)))
     }
@@ -80,10 +89,14 @@ impl Keeper {
 
     /// Lets go of everything: the client is closed, or nobody is left to hold.
     pub(crate) fn release_all(&mut self, now: Instant, store: &mut dyn LeaseStore) {
-        let mut ids: Vec<LeaseId> = self.records.keys().copied().collect();
-        ids.sort_unstable();
-        for id in ids {
-            self.release(id, None, Loss::Closed, now, store);
+        let hold = |(&lease, record): (&LeaseId, &super::Record)| HoldId {
+            lease,
+            turn: record.turn,
+        };
+        let mut holds: Vec<HoldId> = self.records.iter().map(hold).collect();
+        holds.sort_unstable_by_key(|hold| hold.lease);
+        for hold in holds {
+            self.release(hold, None, Loss::Closed, now, store);
         }
     }
 }

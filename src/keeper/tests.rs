@@ -9,7 +9,7 @@ use super::*;
 use crate::clock::ManualClock;
 use crate::coordinator::{AttemptId, Outcome as Ended};
 use crate::queue::Terms;
-use crate::quorum::{Drift, Jitter, Retry};
+use crate::quorum::{Cohort, Drift, Jitter, Retry};
 use crate::status::NodeStatus;
 
 /// A store that does nothing, and so leaves every turn of events to the test.
@@ -38,6 +38,14 @@ impl LeaseStore for Nobody {
     }
     fn turn(&mut self, _: Instant) {}
     fn flush(&mut self) {}
+    fn listen(&mut self, _: &Arc<[u8]>) {}
+    fn idle(&mut self, _: Instant, _: &Arc<[u8]>) {}
+    fn rivals(&self, _: &[u8]) -> u32 {
+        0
+    }
+    fn trip(&self) -> Duration {
+        Duration::from_millis(1)
+    }
     fn unreleased(&self) -> usize {
         0
     }
@@ -69,12 +77,24 @@ fn spec(extend_every: Option<Duration>, max_hold: Option<Duration>) -> Arc<Spec>
         },
         extend_every,
         max_hold,
+        cohort: Cohort {
+            max_handoffs: 3,
+            max_time: ms(400),
+        },
     };
     Arc::new(Spec {
         resource: Arc::from(&b"job"[..]),
         key: Arc::from(&b"{job}"[..]),
         terms: Arc::new(terms),
     })
+}
+
+impl Keeper {
+    /// The present hold of a lease.
+    fn hold_of(&self, lease: LeaseId) -> HoldId {
+        let turn = self.records.get(&lease).map_or(0, |record| record.turn);
+        HoldId { lease, turn }
+    }
 }
 
 /// Every record has a moment in the heap at which, or before which, something is due for it.
@@ -98,7 +118,7 @@ fn play(events: Vec<(u64, u8, u64)>, spec: &Arc<Spec>, crowd: u64) -> Result<(),
     let mut keeper = Keeper::new(Clock::Manual(clock.clone()), Quorum::of(3));
     let (mut now, mut last, store) = (1_000, crowd, &mut Nobody);
     for id in 1..=crowd {
-        keeper.hold(id, spec, at(990), at(1_890));
+        keeper.hold(id, spec, at(990), at(1_890), false);
     }
     each_is_woken_in_time(&keeper, at(now))?;
     for (pause, event, which) in events {
@@ -126,14 +146,22 @@ fn play(events: Vec<(u64, u8, u64)>, spec: &Arc<Spec>, crowd: u64) -> Result<(),
             5 | 6 => {
                 let (reply, answer) = oneshot::channel();
                 let longer = (event == 6).then(|| timing(3_000));
-                drop(keeper.extend(id, longer, reply, at(now), store));
+                drop(keeper.extend(keeper.hold_of(id), longer, reply, at(now), store));
                 drop(answer);
             }
             7 => drop(keeper.prolonged(id, at(now + 800), at(now), store)),
-            8 => drop(keeper.release(id, None, Loss::Released, at(now), store)),
+            8 => drop(keeper.release(keeper.hold_of(id), None, Loss::Released, at(now), store)),
+            10 => {
+                let (hold, mut reply) = (keeper.hold_of(id), None);
+                let after = keeper.hand_over(hold, spec, &mut reply, at(now));
+                prop_assert!(
+                    after.is_none_or(|(after, _)| keeper.current(hold).is_none()
+                        && keeper.current(after).is_some())
+                );
+            }
             9 => {
                 last += 1;
-                keeper.hold(last, spec, at(now), at(now + 900));
+                keeper.hold(last, spec, at(now), at(now + 900), false);
             }
             _ => {}
         }
@@ -149,7 +177,7 @@ fn play(events: Vec<(u64, u8, u64)>, spec: &Arc<Spec>, crowd: u64) -> Result<(),
 proptest! {
     #[test]
     fn no_lease_is_ever_without_a_moment_at_which_its_next_step_is_due(
-        events in prop::collection::vec((0u64..250, 0u8..10, 0u64..70), 1..120),
+        events in prop::collection::vec((0u64..250, 0u8..11, 0u64..70), 1..120),
         every in prop::option::of(1u64..600),
         max_hold in prop::option::of(prop_oneof![1u64..4, 4u64..2_000]),
         crowd in prop::sample::select(vec![1, 2, 70]),

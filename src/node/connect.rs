@@ -14,9 +14,13 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout};
 
+use super::socket::{Socket, Stream};
+use super::tls::{Secured, Session, is_of_tls};
 use super::{Fault, FaultKind};
 
 /// Reads user name and password, or says why they cannot be read.
@@ -96,10 +100,52 @@ impl Stage {
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
-/// Opens a connection and authenticates. The host name is resolved anew each time.
+/// A connection on which nothing has been said yet.
+enum Opened {
+    Tcp(TcpStream),
+    Tls(Box<Secured>),
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
+
+async fn open(target: &Target, until: Instant, stage: &Cell<Stage>) -> Result<Opened, Fault> {
+    let opened = match &target.endpoint {
+        Endpoint::Tcp { host, port } => Opened::Tcp(tcp(host, *port, until, stage).await?),
+        Endpoint::Tls { host, port, files } => {
+            let tcp = tcp(host, *port, until, stage).await?;
+            stage.set(Stage::Securing);
+            Opened::Tls(Box::new(super::tls::handshake(tcp, host, files).await?))
+        }
+        Endpoint::Unix { path } => unix(path).await.map_err(socket_fault)?,
+    };
+    stage.set(Stage::Introducing);
+    Ok(opened)
+}
+
+/// Opens a connection, and says nothing on it. The host name is resolved anew each time.
+///
+/// # Errors
+/// What stood in the way. The caller gives it up at `until`; `stage` tells where it is.
+pub(crate) async fn dial(
+    target: &Target,
+    until: Instant,
+    stage: &Cell<Stage>,
+) -> Result<Socket, Fault> {
+    Ok(match open(target, until, stage).await? {
+        Opened::Tcp(tcp) => Socket::new(Stream::Tcp(tcp), None),
+        Opened::Tls(secured) => {
+            let (tcp, tls) = Session::of(*secured);
+            Socket::new(Stream::Tcp(tcp), tls)
+        }
+        #[cfg(unix)]
+        Opened::Unix(unix) => Socket::new(Stream::Unix(unix), None),
+    })
+}
+
+/// Opens a connection of redis-rs and authenticates, for somebody who looks at the node.
 ///
 /// # Errors
 /// What stood in the way. The caller gives it up after `within`; `stage` tells where it is.
@@ -111,16 +157,12 @@ pub(crate) async fn connect(
     let until = Instant::now() + within;
     let (username, password) =
         (target.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail))?;
-    let stream: Box<dyn Stream> = match &target.endpoint {
-        Endpoint::Tcp { host, port } => Box::new(tcp(host, *port, until, stage).await?),
-        Endpoint::Tls { host, port, files } => {
-            let tcp = tcp(host, *port, until, stage).await?;
-            stage.set(Stage::Securing);
-            Box::new(super::tls::handshake(tcp, host, files).await?)
-        }
-        Endpoint::Unix { path } => Box::new(unix(path).await.map_err(socket_fault)?),
+    let stream: Box<dyn Duplex> = match open(target, until, stage).await? {
+        Opened::Tcp(tcp) => Box::new(tcp),
+        Opened::Tls(secured) => secured,
+        #[cfg(unix)]
+        Opened::Unix(unix) => Box::new(unix),
     };
-    stage.set(Stage::Introducing);
     let mut who = RedisConnectionInfo::default()
         .set_db(target.database)
         .set_skip_set_lib_name();
@@ -185,12 +227,12 @@ async fn reach(addresses: &[SocketAddr], until: Instant) -> Result<TcpStream, Fa
 }
 
 #[cfg(unix)]
-async fn unix(path: &Path) -> io::Result<tokio::net::UnixStream> {
-    tokio::net::UnixStream::connect(path).await
+async fn unix(path: &Path) -> io::Result<Opened> {
+    UnixStream::connect(path).await.map(Opened::Unix)
 }
 
 #[cfg(not(unix))]
-async fn unix(_path: &Path) -> io::Result<TcpStream> {
+async fn unix(_path: &Path) -> io::Result<Opened> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -207,6 +249,7 @@ fn tuned(stream: TcpStream) -> io::Result<TcpStream> {
 /// The class of a socket's error.
 pub(crate) fn socket_fault(error: io::Error) -> Fault {
     let kind = match error.kind() {
+        _ if is_of_tls(&error) => FaultKind::Tls,
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => FaultKind::ConnectionRefused,
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
@@ -230,7 +273,7 @@ pub(crate) fn redis_fault(error: &RedisError) -> Fault {
         FaultKind::Loading
     } else if code == Some("NOPERM") {
         FaultKind::Permission
-    } else if io_error(error).is_some_and(super::tls::is_of_tls) {
+    } else if io_error(error).is_some_and(is_of_tls) {
         FaultKind::Tls
     } else if error.is_connection_refusal() {
         FaultKind::ConnectionRefused

@@ -1,11 +1,13 @@
 -- Sets the lock's key where it is absent, and moves its fencing counter forward (P9).
 --
--- KEYS[1]  the lock's key         KEYS[2]  its counter, in the same cluster slot
+-- KEYS[1]  the lock's key, which is also the channel of its notes
+-- KEYS[2]  its counter, in the same cluster slot; left out without fencing
 -- ARGV[1]  owner token            ARGV[2]  TTL in milliseconds
 -- ARGV[3]  hint: the largest counter that the client knows, or 0
 -- ARGV[4]  retention of the counter in milliseconds
 -- ARGV[5]  max_ttl in milliseconds
 -- ARGV[6]  block: how many numbers the grant reserves
+-- ARGV[7]  '1': tell those who listen that it is taken
 -- Returns  { 1, counter, seconds, microseconds }  granted; counter is the block's last number
 --          { 0, owner, left, seconds, microseconds }  refused: whose key it is, and its PTTL
 --          seconds and microseconds are this node's TIME.
@@ -17,7 +19,7 @@ local call = redis.call
 local time = call('TIME')
 local seconds = tonumber(time[1])
 local floor = seconds * 1048576
-local old = call('GET', KEYS[2])
+local old = KEYS[2] and call('GET', KEYS[2])
 local counter = 0
 if old then
   counter = tonumber(old)
@@ -31,6 +33,12 @@ if not call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   if owner ~= ARGV[1] then
     return { 0, owner, call('PTTL', KEYS[1]), seconds, tonumber(time[2]) }
   end
+end
+if ARGV[7] == '1' then
+  redis.pcall('PUBLISH', KEYS[1], '1 taken ' .. string.sub(ARGV[1], 1, 8) .. ' ' .. ARGV[2])
+end
+if not KEYS[2] then
+  return { 1, 0, seconds, tonumber(time[2]) }
 end
 if ARGV[3] ~= '0' then
   local hint = tonumber(ARGV[3])

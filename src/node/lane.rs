@@ -12,7 +12,7 @@
 //! reserves the place of its release: a release is never refused.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Ask, AskId, Fault, FaultKind, Fencing, NOBODY, Order, OwnerToken};
@@ -31,7 +31,7 @@ pub(crate) enum Work {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: AskId,
-    pub(crate) order: Rc<Order>,
+    pub(crate) order: Arc<Order>,
     pub(crate) work: Work,
     /// Send the script's text: the server does not know its digest.
     pub(crate) spelled_out: bool,
@@ -65,7 +65,7 @@ type Terms = (Instant, Option<Fencing>);
 
 #[derive(Debug)]
 struct Debt {
-    order: Rc<Order>,
+    order: Arc<Order>,
     terms: Terms,
 }
 
@@ -120,11 +120,11 @@ impl Lane {
     pub(crate) fn admit(
         &mut self,
         id: AskId,
-        order: &Rc<Order>,
+        order: &Arc<Order>,
         ask: Ask,
         now: Instant,
     ) -> Result<Admission, Fault> {
-        let order = Rc::clone(order);
+        let order = Arc::clone(order);
         if let Ask::Release { until, fence } = ask {
             return Ok(self.admit_release(id, order, (until, fence)));
         }
@@ -146,7 +146,7 @@ impl Lane {
         Ok(Admission::Queued)
     }
 
-    fn admit_release(&mut self, id: AskId, order: Rc<Order>, terms: Terms) -> Admission {
+    fn admit_release(&mut self, id: AskId, order: Arc<Order>, terms: Terms) -> Admission {
         if self.unsent.remove(&order.token) {
             let mut withdrawn = Vec::new();
             self.waiting.retain(|entry| {
@@ -167,7 +167,7 @@ impl Lane {
         Admission::Queued
     }
 
-    fn push(&mut self, id: AskId, order: Rc<Order>, work: Work) {
+    fn push(&mut self, id: AskId, order: Arc<Order>, work: Work) {
         self.waiting.push_back(Entry {
             id,
             order,
@@ -176,17 +176,26 @@ impl Lane {
         });
     }
 
-    /// Takes what goes out next, oldest first; it is in flight from now on.
-    pub(crate) fn next_batch(&mut self, now: Instant) -> Vec<Entry> {
+    /// Hands what goes out next to `send`, oldest first; it is in flight from now on. Says how much
+    /// that was.
+    pub(crate) fn send_batch(&mut self, now: Instant, mut send: impl FnMut(&Entry)) -> usize {
         let room = Self::IN_FLIGHT.saturating_sub(self.in_flight.len());
         let count = self.waiting.len().min(Self::BATCH).min(room);
-        let batch: Vec<Entry> = self.waiting.drain(..count).collect();
-        for entry in &batch {
+        for entry in self.waiting.drain(..count) {
             if matches!(entry.work, Work::Ask(Ask::Grant { .. })) {
                 self.unsent.remove(&entry.order.token);
             }
-            self.in_flight.push_back((entry.clone(), now));
+            send(&entry);
+            self.in_flight.push_back((entry, now));
         }
+        count
+    }
+
+    /// The same, all at once.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn next_batch(&mut self, now: Instant) -> Vec<Entry> {
+        let mut batch = Vec::new();
+        self.send_batch(now, |entry| batch.push(entry.clone()));
         batch
     }
 
@@ -238,7 +247,7 @@ impl Lane {
         let ended: Vec<Entry> = sent.chain(self.waiting.drain(..)).collect();
         for entry in &ended {
             if let Work::Ask(Ask::Release { until, fence }) = entry.work {
-                let order = Rc::clone(&entry.order);
+                let order = Arc::clone(&entry.order);
                 let terms = (until, fence);
                 self.owed.push_back(Debt { order, terms });
             }

@@ -4,15 +4,16 @@
 //! the real node ([`super::redis`]); only socket and server are made up. It has no task of its
 //! own: it moves when [`Node::turn`] is called, by the time it is told there.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ears::Ears;
 use super::lane::{Admission, Lane, Link};
 use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply, unsent};
 use crate::clock::{Clock, Instant};
 
 pub(crate) mod chance;
+mod channels;
 mod counters;
 pub(crate) mod faults;
 mod hands;
@@ -64,6 +65,7 @@ pub(crate) struct MemoryNode {
     server: Shared,
     terms: Terms,
     lane: Lane,
+    ears: Ears,
     inbox: Inbox,
     clock: Clock,
     chance: Chance,
@@ -98,6 +100,7 @@ impl MemoryNode {
             name,
             server,
             lane: Lane::new(terms.patience, terms.limit),
+            ears: Ears::default(),
             terms,
             inbox,
             clock,
@@ -184,7 +187,7 @@ impl Node for MemoryNode {
     fn submit(
         &mut self,
         id: AskId,
-        order: &Rc<Order>,
+        order: &Arc<Order>,
         ask: Ask,
         now: Instant,
     ) -> Result<(), Fault> {
@@ -194,7 +197,7 @@ impl Node for MemoryNode {
                 for ask in asks {
                     self.answer(ask, Reply::Failed(unsent()), None);
                 }
-                Reply::Released(false)
+                Reply::WITHDRAWN
             }
             Admission::Owed => match self.lane.link() {
                 Link::Down(fault) => Reply::Failed(fault.clone()),
@@ -205,12 +208,20 @@ impl Node for MemoryNode {
         Ok(())
     }
 
+    fn listen(&mut self, key: &Arc<[u8]>) {
+        self.ears.listen(key);
+    }
+
+    fn ignore(&mut self, key: &Arc<[u8]>) {
+        self.ears.ignore(key);
+    }
+
     fn hangs(&self, now: Instant) -> Option<Duration> {
         self.lane.hangs(now)
     }
 
     fn flush(&mut self) {
-        if self.lane.is_waiting() {
+        if self.lane.is_waiting() || self.ears.is_waiting() {
             self.send(self.clock.now());
         }
     }

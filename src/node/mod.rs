@@ -10,10 +10,8 @@
 //! submission, over one connection, or not at all. A release can therefore follow its grant
 //! without waiting for the grant's answer (P2). A node knows nothing of quorums.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -24,6 +22,7 @@ pub(crate) mod aside;
 pub(crate) mod connect;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod counter;
+pub(crate) mod ears;
 pub(crate) mod fault;
 pub(crate) mod inspect;
 pub(crate) mod lane;
@@ -31,6 +30,7 @@ pub(crate) mod lane;
 pub(crate) mod memory;
 pub(crate) mod redis;
 pub(crate) mod script;
+pub(crate) mod socket;
 pub(crate) mod survey;
 pub(crate) mod tls;
 pub(crate) mod token;
@@ -55,10 +55,13 @@ pub(crate) struct Order {
 /// What a node can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// Set the key where it is absent, and move its fencing counter on.
+    /// Set the key where it is absent, and move its fencing counter on by a block of so many
+    /// numbers. Where it is `announced`, those who listen are told.
     Grant {
         ttl_millis: u64,
         fence: Option<Fencing>,
+        block: u64,
+        announced: bool,
     },
     /// Raise the fencing counter to `to` where the key is ours. Never behind a release.
     Raise { to: u64, fence: Fencing },
@@ -76,7 +79,7 @@ pub(crate) enum Ask {
 }
 
 /// What a node needs to know to write a fencing counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fencing {
     /// The counter should be at least this; zero where nothing is known of it.
     pub(crate) hint: u64,
@@ -94,18 +97,35 @@ pub(crate) enum Reply {
     /// The fencing counter is at least what was asked for, or (`false`) the key is not ours, or
     /// the value is too far ahead of the node's clock.
     Raised(bool),
-    /// Somebody else's token is there, for so long yet.
-    Held { left: Option<Duration> },
+    /// Somebody else's token is there, which begins like this, for so long yet.
+    Held {
+        left: Option<Duration>,
+        rival: Option<u32>,
+    },
     /// The key is ours, with its new expiry.
     Renewed,
     /// The key was absent and is set again.
     Restored,
     /// The key is absent, and was left so.
     Absent,
-    /// The key was ours and is gone, or (`false`) was not ours.
-    Released(bool),
+    /// The key was ours and is gone, or was not ours; so many connections listen for it.
+    Released { deleted: bool, listeners: u32 },
     /// No answer of use.
     Failed(Fault),
+}
+
+impl Reply {
+    /// To the release of what was never sent.
+    const WITHDRAWN: Reply = Reply::Released {
+        deleted: false,
+        listeners: 0,
+    };
+
+    /// Refused, and nothing is known of the one whose key it is.
+    const HELD: Reply = Reply::Held {
+        left: None,
+        rival: None,
+    };
 }
 
 /// What a node says of itself on a new connection (P10).
@@ -121,6 +141,15 @@ pub(crate) struct Life {
     pub(crate) marker_age: Duration,
 }
 
+/// What a node tells of a key to all who listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// It was let go, while so many connections listened.
+    Freed { listeners: u32 },
+    /// It was set by the owner whose token begins like this, for so long.
+    Taken { rival: u32, left: Duration },
+}
+
 /// What comes from a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
@@ -133,6 +162,10 @@ pub(crate) enum Event {
     /// A new connection is ready, to a server that says this of itself. Comes before any answer
     /// over that connection.
     Met(Life),
+    /// From now on, and for as long as this connection lasts, notes on the key arrive.
+    Listening(Arc<[u8]>),
+    /// A note on a key that is listened for.
+    Note { key: Arc<[u8]>, note: Note },
     /// The marker is gone from the node's data under a live connection. Comes before the answers
     /// that were given without it.
     Wiped,
@@ -153,8 +186,20 @@ pub(crate) trait Node {
     /// # Errors
     /// The node will not take it: it is down, hangs, or has no place. Nothing was sent, and
     /// nothing will be. A release is always taken.
-    fn submit(&mut self, id: AskId, order: &Rc<Order>, ask: Ask, now: Instant)
-    -> Result<(), Fault>;
+    fn submit(
+        &mut self,
+        id: AskId,
+        order: &Arc<Order>,
+        ask: Ask,
+        now: Instant,
+    ) -> Result<(), Fault>;
+
+    /// Listens for notes on `key` from now on, over this connection and all that follow. What is
+    /// submitted afterwards reaches the server after this.
+    fn listen(&mut self, key: &Arc<[u8]>);
+
+    /// Ends [`Node::listen`].
+    fn ignore(&mut self, key: &Arc<[u8]>);
 
     /// For how long the node has been one that hangs: it gets no new requests.
     fn hangs(&self, now: Instant) -> Option<Duration>;
@@ -179,18 +224,31 @@ fn unsent() -> Fault {
 /// Where the events of all nodes arrive, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
-    events: Rc<RefCell<VecDeque<(usize, Event)>>>,
+    events: Arc<Mutex<VecDeque<(usize, Event)>>>,
     arrived: Arc<Notify>,
 }
 
 impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(usize, Event)>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn push(&self, node: usize, event: Event) {
-        self.events.borrow_mut().push_back((node, event));
+        self.lock().push_back((node, event));
         self.arrived.notify_one();
     }
 
+    /// All of it at once, with one word to the engine.
+    pub(crate) fn push_all(&self, node: usize, events: Vec<Event>) {
+        if !events.is_empty() {
+            let events = events.into_iter().map(|event| (node, event));
+            self.lock().extend(events);
+            self.arrived.notify_one();
+        }
+    }
+
     pub(crate) fn pop(&self) -> Option<(usize, Event)> {
-        self.events.borrow_mut().pop_front()
+        self.lock().pop_front()
     }
 
     /// What wakes the engine, for a node whose events come from another thread.
@@ -201,7 +259,7 @@ impl Inbox {
 
     /// Whether there is nothing to be taken out.
     pub(crate) fn is_empty(&self) -> bool {
-        self.events.borrow().is_empty()
+        self.lock().is_empty()
     }
 
     /// Ends when something has arrived since the last time it ended.

@@ -5,30 +5,33 @@
 //!            ▼                                                        │
 //!   connect ─► introduce (INFO, marker) ─► session ─► ended ─► once more at once
 //!                                            │  ▲
-//!                            flush ─► pipelines ─► answers ─► Inbox
+//!                            flush ─► one write ─► answers ─► Inbox
 //! ```
 //!
-//! redis-rs speaks the protocol; the queue, its order, the time limits and the reconnects are
-//! ours, since its own would re-order, re-send and hide restarts.
+//! redis-rs packs the commands and has the values; the socket, the queue, its order, the time
+//! limits and the reconnects are ours, since its own would re-order, re-send, hide restarts, and
+//! cost a task, a channel and a wake-up for each of them.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::future::try_join;
+use tokio::io::Interest;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
 
-use super::connect::{Stage, Target, Wire, connect, redis_fault};
+use super::connect::Target;
+use super::ears::Ears;
 use super::lane::{Admission, Lane, Link};
-use super::wire;
-use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, Life, NOBODY, Node, Order, Reply, unsent};
+use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, NOBODY, Node, Order, Reply, unsent};
 use crate::clock::{Clock, Instant};
 
+mod flight;
+mod login;
 mod session;
+mod supervisor;
 
-use session::serve;
+use session::Session;
+use supervisor::supervise;
 
 /// How a node is treated.
 #[derive(Clone, Debug)]
@@ -56,7 +59,7 @@ impl Manners {
 
 /// The handle of a server: submits, and ends the supervisor when it is dropped.
 pub(crate) struct RedisNode {
-    shared: Rc<Shared>,
+    shared: Arc<Shared>,
     supervisor: AbortHandle,
 }
 
@@ -64,10 +67,18 @@ struct Shared {
     index: usize,
     target: Target,
     manners: Manners,
-    lane: RefCell<Lane>,
+    line: Mutex<Line>,
+    /// The supervisor has something to do that no socket tells it.
     wake: Notify,
     inbox: Inbox,
     clock: Clock,
+}
+
+/// What waits for a server, and the connection where there is one.
+struct Line {
+    lane: Lane,
+    ears: Ears,
+    session: Option<Session>,
 }
 
 impl RedisNode {
@@ -79,17 +90,23 @@ impl RedisNode {
         inbox: Inbox,
         clock: Clock,
     ) -> Self {
-        let lane = RefCell::new(Lane::new(manners.patience, manners.limit));
-        let shared = Rc::new(Shared {
+        let lane = Lane::new(manners.patience, manners.limit);
+        let ears = Ears::default();
+        let session = None;
+        let shared = Arc::new(Shared {
             index,
             target,
             manners,
-            lane,
+            line: Mutex::new(Line {
+                lane,
+                ears,
+                session,
+            }),
             wake: Notify::new(),
             inbox,
             clock,
         });
-        let supervisor = tokio::task::spawn_local(supervise(Rc::clone(&shared)));
+        let supervisor = tokio::task::spawn_local(supervise(Arc::clone(&shared)));
         RedisNode {
             shared,
             supervisor: supervisor.abort_handle(),
@@ -111,138 +128,126 @@ impl Node for RedisNode {
     fn submit(
         &mut self,
         id: AskId,
-        order: &Rc<Order>,
+        order: &Arc<Order>,
         ask: Ask,
         now: Instant,
     ) -> Result<(), Fault> {
-        let mut lane = self.shared.lane.borrow_mut();
-        let reply = match lane.admit(id, order, ask, now)? {
+        let mut line = self.shared.line();
+        let reply = match line.lane.admit(id, order, ask, now)? {
             Admission::Queued => return Ok(()),
             Admission::Withdrawn(asks) => {
                 for ask in asks {
-                    self.shared.answer(ask, Reply::Failed(unsent()), None);
+                    self.shared.answer(ask, Reply::Failed(unsent()));
                 }
-                Reply::Released(false)
+                Reply::WITHDRAWN
             }
-            Admission::Owed => match lane.link() {
+            Admission::Owed => match line.lane.link() {
                 Link::Down(fault) => Reply::Failed(fault.clone()),
                 Link::Opening | Link::Open => return Ok(()),
             },
         };
-        drop(lane);
-        self.shared.answer(id, reply, None);
+        drop(line);
+        self.shared.answer(id, reply);
         Ok(())
     }
 
+    fn listen(&mut self, key: &Arc<[u8]>) {
+        self.shared.line().ears.listen(key);
+    }
+
+    fn ignore(&mut self, key: &Arc<[u8]>) {
+        self.shared.line().ears.ignore(key);
+    }
+
     fn hangs(&self, now: Instant) -> Option<Duration> {
-        self.shared.lane.borrow().hangs(now)
+        self.shared.line().lane.hangs(now)
     }
 
     fn flush(&mut self) {
-        if self.shared.lane.borrow().is_waiting() {
-            self.shared.wake.notify_one();
+        let mut line = self.shared.line();
+        let Line {
+            lane,
+            ears,
+            session,
+        } = &mut *line;
+        if let Some(session) = session
+            && (lane.is_waiting() || ears.is_waiting())
+        {
+            session.listen(ears);
+            session.send(lane, &self.shared);
+            if session.wants_supervisor() {
+                self.shared.wake.notify_one();
+            }
         }
     }
 }
 
 impl Shared {
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn tell(&self, event: Event) {
         self.inbox.push(self.index, event);
     }
 
-    fn answer(&self, id: AskId, reply: Reply, time: Option<Duration>) {
+    fn answer(&self, id: AskId, reply: Reply) {
         if id != NOBODY {
+            let time = None;
             self.tell(Event::Answer { id, reply, time });
         }
     }
 
     /// There is no connection now; `link` says whether requests should wait for the next one.
     fn broken(&self, link: Link, fault: &Fault) {
-        let ended = self.lane.borrow_mut().broken(link);
+        let ended = self.line().lane.broken(link);
         for entry in ended {
-            self.answer(entry.id, Reply::Failed(fault.clone()), None);
+            self.answer(entry.id, Reply::Failed(fault.clone()));
         }
     }
-}
 
-/// Connects, serves, and connects again, until the node is dropped.
-async fn supervise(shared: Rc<Shared>) {
-    let mut failures = 0;
-    loop {
-        match open(&shared).await {
-            Ok((wire, life)) => {
-                let opened = shared.clock.now();
-                let fault = serve(&shared, wire, life).await;
-                // The next connection is tried at once, and requests wait for it; only when that
-                // fails, too, is the node down.
-                let now = shared.clock.now();
-                let hung = shared.lane.borrow().hangs(now);
-                shared.broken(Link::Opening, &fault);
-                if let Some(hung) = hung {
-                    shared.lane.borrow_mut().still_hangs(now.before(hung));
-                }
-                shared.tell(Event::Lost { why: fault, hung });
-                if shared.clock.now().since(opened) >= SETTLED {
-                    failures = 0;
-                } else {
-                    // A server that ends each connection at once is not besieged.
-                    sleep(pause(failures, getrandom::u32().unwrap_or(0))).await;
-                    failures += 1;
-                }
+    /// What the supervisor waits for: the socket, and whether to look after a silent server.
+    fn attention(&self) -> (Interest, bool) {
+        match &mut self.line().session {
+            Some(session) if session.wants_write() => {
+                (Interest::READABLE | Interest::WRITABLE, session.watch())
             }
-            Err(fault) => {
-                let news = !matches!(shared.lane.borrow().link(), Link::Down(_));
-                shared.broken(Link::Down(fault.clone()), &fault);
-                if news {
-                    shared.tell(Event::Down(fault));
-                }
-                sleep(pause(failures, getrandom::u32().unwrap_or(0))).await;
-                failures += 1;
-                let now = shared.clock.now();
-                shared.lane.borrow_mut().forget(now);
-            }
+            Some(session) => (Interest::READABLE, session.watch()),
+            None => (Interest::READABLE, false),
         }
     }
-}
 
-/// A connection that lasted so long was a good one: the next needs no pause before it.
-const SETTLED: Duration = Duration::from_secs(1);
+    /// # Errors
+    /// The server has been silent for too long.
+    fn check_silence(&self, give_up: Duration) -> Result<(), Fault> {
+        let Line { lane, session, .. } = &mut *self.line();
+        if let Some(session) = session {
+            session.watched = session.is_waiting();
+        }
+        match lane.silence(self.clock.now()) {
+            Some(silence) if silence >= give_up => {
+                let detail = format!("no answer for {} ms", silence.as_millis());
+                Err(Fault::new(FaultKind::Timeout, detail))
+            }
+            _ => Ok(()),
+        }
+    }
 
-/// 25 ms at first, doubling to half a second; half of it is left to chance.
-fn pause(failures: u32, chance: u32) -> Duration {
-    let whole = 25u64.checked_shl(failures.min(8)).unwrap_or(500).min(500);
-    let half = Duration::from_millis(whole) / 2;
-    half + half.mul_f64(f64::from(chance) / f64::from(u32::MAX))
-}
-
-async fn open(shared: &Shared) -> Result<(Wire, Life), Fault> {
-    let limit = shared.manners.connect_within();
-    let stage = Cell::new(Stage::default());
-    let opening = async {
-        let mut wire = connect(&shared.target, limit, &stage).await?;
-        let [info, marker] = wire::introduction(&shared.manners.marker_key);
-        let (mut first, mut second) = (wire.connection.clone(), wire.connection.clone());
-        // One by one, since a pipeline of redis-rs keeps no reason when an answer is no RESP.
-        let exchange = try_join(
-            first.send_packed_command(&info),
-            second.send_packed_command(&marker),
-        );
-        let mut exchange = std::pin::pin!(exchange);
-        let values = tokio::select! {
-            values = &mut exchange => values,
-            // What was said before the connection ended is here by now, and may say why. With a
-            // good answer there is a connection all the same that cannot be used, and a driver
-            // that must not be polled again.
-            () = &mut wire.driver => match exchange.await {
-                Ok(_) => return Err(Fault::from(FaultKind::ConnectionLost)),
-                failed => failed,
-            },
+    /// Reads what has come, and sends what may be sent since.
+    ///
+    /// # Errors
+    /// The connection is of no use any more. What was answered before its end still counts.
+    fn receive(&self) -> Result<(), Fault> {
+        let mut events = Vec::new();
+        let mut line = self.line();
+        let Line { lane, session, .. } = &mut *line;
+        let Some(session) = session else {
+            return Ok(());
         };
-        let (info, marker) = values.map_err(|error| redis_fault(&error))?;
-        Ok((wire, wire::introduced(&[info, marker])?))
-    };
-    match timeout(limit, opening).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(stage.get().spent(limit)),
+        let received = session.receive(lane, self, &mut events);
+        session.send(lane, self);
+        drop(line);
+        self.inbox.push_all(self.index, events);
+        received
     }
 }

@@ -6,7 +6,7 @@
 -- ARGV[1]  owner token
 -- ARGV[2]  hint: what the counter should be at least
 -- ARGV[3]  retention    ARGV[4]  max_ttl, both in milliseconds
--- Returns  1 deleted, 0 nothing of ours was there.
+-- Returns  { deleted, listeners }: 1 deleted, 0 nothing of ours was there; so many listen for notes.
 --
 -- The delete comes first: a node out of memory refuses what may grow, and lets deletes pass. The
 -- hint is taken and the note goes out whether or not something was deleted, and a node that
@@ -18,5 +18,7 @@ end
 if KEYS[2] then
   pcall(lift, KEYS[2], ARGV[2], ARGV[3], ARGV[4])
 end
-redis.pcall('PUBLISH', KEYS[1], '1')
-return deleted
+local heard = redis.pcall('PUBSUB', 'NUMSUB', KEYS[1])
+local listeners = not heard.err and heard[2] or 0
+redis.pcall('PUBLISH', KEYS[1], '1 freed ' .. listeners)
+return { deleted, listeners }

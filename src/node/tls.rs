@@ -6,11 +6,11 @@ use super::Fault;
 use super::connect::TlsFiles;
 
 #[cfg(feature = "tls")]
-pub(crate) use enabled::{handshake, is_of_tls};
+pub(crate) use enabled::{Secured, Session, handshake, is_of_tls};
 
 #[cfg(feature = "tls")]
 mod enabled {
-    use std::io;
+    use std::io::{self, Read, Write};
     use std::path::Path;
     use std::sync::Arc;
 
@@ -24,6 +24,64 @@ mod enabled {
     use super::{Fault, TcpStream, TlsFiles};
     use crate::node::FaultKind;
     use crate::node::connect::socket_fault;
+    use crate::node::socket::Stream;
+
+    /// A connection after its handshake.
+    pub(crate) type Secured = TlsStream<TcpStream>;
+
+    /// TLS without a socket: it is given one at each call.
+    #[derive(Debug)]
+    pub(crate) struct Session(rustls::ClientConnection);
+
+    impl Session {
+        /// Parts TLS and the socket below it.
+        pub(crate) fn of(secured: Secured) -> (TcpStream, Option<Box<Session>>) {
+            let (stream, connection) = secured.into_inner();
+            (stream, Some(Box::new(Session(connection))))
+        }
+
+        /// Reads what has come, as far as it makes plain text.
+        pub(crate) fn read(&mut self, mut socket: &Stream, room: &mut [u8]) -> io::Result<usize> {
+            loop {
+                match self.0.reader().read(room) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    read => return read,
+                }
+                // The end of the socket is known to the reader above, at the next pass.
+                self.0.read_tls(&mut socket)?;
+                if let Err(error) = self.0.process_new_packets() {
+                    // The peer is told why, if it listens.
+                    let _ = self.push(socket);
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+                }
+            }
+        }
+
+        /// Takes as much of `bytes` as there is place for, and sends it.
+        pub(crate) fn write(&mut self, socket: &Stream, bytes: &[u8]) -> io::Result<usize> {
+            self.push(socket)?;
+            match self.0.writer().write(bytes)? {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                count => Ok(count),
+            }
+        }
+
+        /// Sends what there is to send, as long as the socket takes it.
+        pub(crate) fn push(&mut self, mut socket: &Stream) -> io::Result<()> {
+            while self.0.wants_write() {
+                match self.0.write_tls(&mut socket) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        }
+
+        pub(crate) fn wants_write(&self) -> bool {
+            self.0.wants_write()
+        }
+    }
 
     /// Makes `stream` a TLS connection to `host`. Files are read anew each time: certificates
     /// are renewed while services run.
@@ -106,19 +164,55 @@ mod enabled {
 }
 
 #[cfg(not(feature = "tls"))]
-pub(crate) fn is_of_tls(_error: &std::io::Error) -> bool {
-    false
-}
+pub(crate) use disabled::{Secured, Session, handshake, is_of_tls};
 
 /// Without the feature a `rediss://` URL is a configuration error long before this.
 #[cfg(not(feature = "tls"))]
-pub(crate) async fn handshake(
-    _stream: TcpStream,
-    _host: &str,
-    _files: &TlsFiles,
-) -> Result<TcpStream, Fault> {
-    Err(Fault::new(
-        super::FaultKind::Tls,
-        "this build has no TLS: enable the feature `tls`",
-    ))
+mod disabled {
+    use std::io;
+
+    use super::{Fault, TcpStream, TlsFiles};
+    use crate::node::FaultKind;
+    use crate::node::socket::Stream;
+
+    pub(crate) type Secured = TcpStream;
+
+    /// There is none.
+    #[derive(Debug)]
+    pub(crate) enum Session {}
+
+    impl Session {
+        pub(crate) fn of(stream: Secured) -> (TcpStream, Option<Box<Session>>) {
+            (stream, None)
+        }
+
+        pub(crate) fn read(&mut self, _socket: &Stream, _room: &mut [u8]) -> io::Result<usize> {
+            match *self {}
+        }
+
+        pub(crate) fn write(&mut self, _socket: &Stream, _bytes: &[u8]) -> io::Result<usize> {
+            match *self {}
+        }
+
+        pub(crate) fn push(&mut self, _socket: &Stream) -> io::Result<()> {
+            match *self {}
+        }
+
+        pub(crate) fn wants_write(&self) -> bool {
+            match *self {}
+        }
+    }
+
+    pub(crate) fn is_of_tls(_error: &io::Error) -> bool {
+        false
+    }
+
+    pub(crate) async fn handshake(
+        _stream: TcpStream,
+        _host: &str,
+        _files: &TlsFiles,
+    ) -> Result<Secured, Fault> {
+        let detail = "this build has no TLS: enable the feature `tls`";
+        Err(Fault::new(FaultKind::Tls, detail))
+    }
 }

@@ -29,6 +29,13 @@ impl OwnerToken {
         text.iter().all(hex).then_some(OwnerToken(digits))
     }
 
+    /// How it begins: what tells contenders apart, and proves nothing.
+    pub(crate) fn head(&self) -> u32 {
+        let digits = self.as_bytes().get(..8).unwrap_or_default();
+        let digits = std::str::from_utf8(digits).unwrap_or_default();
+        u32::from_str_radix(digits, 16).unwrap_or(0)
+    }
+
     /// As it stands in the key.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0

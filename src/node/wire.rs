@@ -10,8 +10,12 @@ use super::script::MARKER;
 use super::{Ask, Fault, FaultKind, Life, OwnerToken, Reply};
 
 mod encode;
+mod push;
+mod reply;
 
-pub(crate) use encode::{Spelled, encode};
+pub(crate) use encode::{Spelled, encode, replies_to};
+pub(crate) use push::{note, pushed};
+pub(crate) use reply::Replies;
 
 /// What the answer to an entry means for the lane.
 #[derive(Debug, PartialEq)]
@@ -32,8 +36,12 @@ pub(crate) fn decode(entry: &Entry, values: &mut impl Iterator<Item = Value>) ->
         return Answer::Reply(Reply::Failed(shapeless("nothing")));
     };
     match entry.work {
-        Work::Ask(Ask::Grant { fence: None, .. }) => granted(first),
-        Work::Ask(Ask::Grant { .. }) => fenced(entry, first),
+        Work::Ask(Ask::Grant {
+            fence: None,
+            announced: false,
+            ..
+        }) => granted(first),
+        Work::Ask(Ask::Grant { fence, .. }) => scripted(entry, first, fence.is_some()),
         Work::Ask(Ask::Raise { .. }) => raised(&first),
         Work::Ask(Ask::Extend { .. }) => extended(&first),
         Work::Ask(Ask::Release { .. }) => released(&first),
@@ -49,8 +57,8 @@ fn granted(value: Value) -> Answer {
     }
 }
 
-/// The answer of `grant.lua`: a grant with its counter, or whose key it is.
-fn fenced(entry: &Entry, value: Value) -> Answer {
+/// The answer of `grant.lua`: a grant, with its counter where it has one, or whose key it is.
+fn scripted(entry: &Entry, value: Value, fenced: bool) -> Answer {
     let Value::Array(parts) = value else {
         return failed(&value);
     };
@@ -58,7 +66,7 @@ fn fenced(entry: &Entry, value: Value) -> Answer {
         [Value::Int(1), Value::Int(counter), time @ ..] => match u64::try_from(*counter) {
             Ok(counter) => (
                 Reply::Granted {
-                    counter: Some(counter),
+                    counter: fenced.then_some(counter),
                 },
                 node_time(time),
             ),
@@ -105,7 +113,7 @@ fn extended(value: &Value) -> Answer {
         1 => Reply::Renewed,
         2 => Reply::Restored,
         0 => Reply::Absent,
-        -1 => Reply::Held { left: None },
+        -1 => Reply::HELD,
         _ => return failed(value),
     };
     match node_time(time) {
@@ -115,11 +123,16 @@ fn extended(value: &Value) -> Answer {
 }
 
 fn released(value: &Value) -> Answer {
-    match value {
-        Value::Int(1) => Answer::Reply(Reply::Released(true)),
-        Value::Int(0) => Answer::Reply(Reply::Released(false)),
-        other => failed(other),
-    }
+    let Value::Array(parts) = value else {
+        return failed(value);
+    };
+    let [Value::Int(deleted @ (0 | 1)), Value::Int(listeners)] = parts[..] else {
+        return failed(value);
+    };
+    Answer::Reply(Reply::Released {
+        deleted: deleted == 1,
+        listeners: u32::try_from(listeners).unwrap_or(0),
+    })
 }
 
 /// Whose key it was that refused us. One that vanished meanwhile was held all the same.
@@ -131,10 +144,13 @@ fn inspected(entry: &Entry, owner: Value, left: Option<Value>) -> Reply {
     match owner {
         Value::BulkString(text) => match OwnerToken::parse(&text) {
             Some(token) if token == entry.order.token => Reply::Granted { counter: None },
-            Some(_) => Reply::Held { left },
+            Some(token) => Reply::Held {
+                left,
+                rival: Some(token.head()),
+            },
             None => Reply::Failed(FaultKind::NotALock.into()),
         },
-        Value::Nil => Reply::Held { left: None },
+        Value::Nil => Reply::HELD,
         other => Reply::Failed(fault(&other)),
     }
 }

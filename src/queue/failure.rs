@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{AcquireError, Attempt, Headline, NodeVote};
-use crate::quorum::{Quorum, Shortfall};
+use crate::quorum::{Failed, Quorum, Shortfall};
 
 /// A failed round, as the queue needs to know it.
 pub(crate) struct Failure {
-    pub(crate) why: Shortfall,
+    pub(crate) failed: Failed,
     pub(crate) votes: Vec<NodeVote>,
     pub(crate) quorum: Quorum,
     pub(crate) held_here: bool,
@@ -25,7 +25,7 @@ pub(super) struct Seen<'a> {
 
 impl Failure {
     pub(super) fn into_error(self, seen: Seen<'_>) -> AcquireError {
-        let (headline, error): (_, fn(Box<Attempt>) -> AcquireError) = match self.why {
+        let (headline, error): (_, fn(Box<Attempt>) -> AcquireError) = match self.failed.why {
             Shortfall::Contended => (Headline::Contended, AcquireError::Contended),
             Shortfall::Unavailable => (Headline::Unavailable, AcquireError::Unavailable),
             Shortfall::Rejected => (Headline::Rejected, AcquireError::Rejected),

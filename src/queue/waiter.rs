@@ -21,6 +21,13 @@ pub(super) struct Waiter<R> {
     pub(super) reply: R,
 }
 
+impl<R> Waiter<R> {
+    /// Whether it may wait without asking. One whose rounds are counted makes them.
+    pub(super) fn is_parkable(&self) -> bool {
+        self.in_line && self.spec.terms.retry.attempts.is_none()
+    }
+}
+
 /// What it is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -30,6 +37,8 @@ pub(super) enum State {
     Asking(AttemptId),
     /// Until the next round.
     Pausing(Instant),
+    /// Until it is heard that the lock is free, or this moment.
+    Listening(Instant),
     /// A guard of this client holds the lock: there is nobody to ask before it is free.
     Parked,
 }
@@ -46,6 +55,8 @@ pub(crate) struct Entrant<R> {
 /// A waiter that has got its lock.
 pub(crate) struct Served<R> {
     pub(crate) spec: Arc<Spec>,
+    /// The lease was somebody else's before.
+    pub(crate) adopted: bool,
     pub(crate) reply: R,
 }
 

@@ -12,6 +12,7 @@
 
 use std::time::Duration;
 
+use super::timing::Timing;
 use crate::clock::Instant;
 
 /// Which end of a lease its deadline was.
@@ -32,6 +33,15 @@ pub(crate) enum Step {
     Sleep(Instant),
     /// Tell the holder, release everywhere.
     Lost(Cause),
+}
+
+/// How far a lease is handed on inside its client before it is really released (P12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cohort {
+    /// How many times.
+    pub(crate) max_handoffs: u32,
+    /// How long after the grant at the latest.
+    pub(crate) max_time: Duration,
 }
 
 /// A lease that is held.
@@ -127,6 +137,20 @@ impl Lease {
             self.next = due(started, every);
         }
         true
+    }
+
+    /// Whether the lease is worth handing on at `now`: where less than half of its validity
+    /// is left, extensions are in trouble, and whoever is next does
+    /// better with a lease of its own.
+    pub(crate) fn is_sound(&self, now: Instant, timing: &Timing) -> bool {
+        let left = self.alarm().since(now);
+        now < self.alarm() && left >= timing.min_validity() && left >= timing.whole() / 2
+    }
+
+    /// A new holder begins at `now`, with its own longest time to hold.
+    pub(crate) fn handed_over(&mut self, now: Instant, max_hold: Option<Duration>) {
+        self.hold_until = max_hold.map_or(Instant::FAR, |most| now.after(most));
+        self.deadline = self.deadline.min(self.hold_until);
     }
 
     /// An extension that had come to nothing has succeeded at `now` after all. What is under way

@@ -108,6 +108,17 @@ impl Round {
         }
     }
 
+    /// `node` has refused, and is asked once more.
+    pub(crate) fn ask_again(&mut self, node: usize) {
+        self.refused.remove(node);
+        self.handed.insert(node);
+    }
+
+    /// The nodes that have somebody else's key.
+    pub(crate) fn refused(&self) -> NodeSet {
+        self.refused
+    }
+
     /// The grant of `node` turned out not to be one any more.
     pub(crate) fn revoke(&mut self, node: usize) {
         if self.granted.contains(node) {

@@ -120,9 +120,19 @@ impl Timing {
         self.node_timeout
     }
 
+    /// The least validity worth having.
+    pub(crate) fn min_validity(&self) -> Duration {
+        self.min_validity
+    }
+
+    /// The whole validity that a grant or an extension gives, if it took no time.
+    pub(crate) fn whole(&self) -> Duration {
+        self.ttl.saturating_sub(self.allowance)
+    }
+
     /// The end of validity of what was asked for at `started`.
     pub(crate) fn deadline(&self, started: Instant) -> Instant {
-        started.after(self.ttl.saturating_sub(self.allowance))
+        started.after(self.whole())
     }
 
     /// When a key asked for no later than `sent` has left every node, whatever their clocks do

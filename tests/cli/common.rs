@@ -103,10 +103,14 @@ impl Site {
         }
     }
 
-    /// The same lock is free again.
+    /// The same lock is free again, and whoever waits for it hears of that.
     pub fn vacate(&self, resource: &str) {
-        for node in self.cluster.iter() {
-            node.probe().command(&["DEL", &key(resource)]);
+        let mut probes: Vec<_> = self.cluster.iter().map(Server::probe).collect();
+        let key = key(resource);
+        for command in [&["DEL", &*key][..], &["PUBLISH", &*key, "1"]] {
+            for probe in &mut probes {
+                probe.command(command);
+            }
         }
     }
 }

@@ -97,9 +97,16 @@ impl Bench {
         what.unwrap_or_else(|| panic!("{reply:?}"))
     }
 
+    /// Whether a key of `owner` was deleted.
     fn release(&mut self, owner: &str) -> Reply {
         let [hint, retention, max_ttl] = self.terms();
-        self.eval(RELEASE, &[owner, &hint, &retention, &max_ttl])
+        match self.eval(RELEASE, &[owner, &hint, &retention, &max_ttl]) {
+            Reply::Array(parts) => match &parts[..] {
+                [deleted, Reply::Int(0)] => deleted.clone(),
+                _ => panic!("{parts:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
     }
 
     fn counter(&mut self) -> Option<String> {

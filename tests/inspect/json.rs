@@ -38,7 +38,7 @@ async fn what_is_told_can_be_read_by_programs_and_has_no_secret() {
     let expected = json!({
         "resource": null, "resource_hex": "61ff", "state": "held", "owner": "abababab",
         "owner_nodes": 2, "left_ms": 1, "needed": 2, "label": null,
-        "fencing_token": 42,
+        "fencing_counter": 42,
         "fingerprint": fingerprint, "nodes": [on(0), on(1), down],
     });
     assert_eq!(status, expected);

@@ -38,7 +38,7 @@ fn a_look_at_new_nodes_says_free_and_leaves_nothing_behind() {
     // No runtime of tokio's.
     let (status, listing) = futures::executor::block_on(look);
     assert!(status.is_free() && !status.is_held(), "{status}");
-    assert_eq!((status.fencing_token(), status.left()), (None, None));
+    assert_eq!((status.fencing_counter(), status.left()), (None, None));
     assert_eq!(status.needed(), 2);
     assert!(listing.locks().is_empty() && listing.is_complete());
     for server in cluster.iter() {
@@ -65,7 +65,9 @@ async fn a_held_lock_shows_its_owner_on_each_node_and_a_node_that_is_down() {
     let left = status.left().expect("it expires");
     assert!(left <= TTL && left > TTL / 2, "{left:?}");
     assert!(matches!(status.state(), LockState::Held { nodes: 4, .. }));
-    assert_eq!(status.fencing_token(), Some(guard.fencing_token()));
+    // The last number that the grant reserved, of 65.
+    let counter = u64::from(status.fencing_counter().expect("a counter"));
+    assert_eq!(counter, u64::from(guard.fencing_token()) + 64);
     let owners: Vec<_> = status.nodes().iter().map(owner_on).collect();
     let here = Some(owner);
     assert_eq!(owners, [here, None, here, here, here], "{status}");

@@ -75,8 +75,8 @@ async fn servers_that_hang_up_on_hello_serve_all_the_same() {
 #[tokio::test]
 async fn a_lock_needs_no_other_commands_than_those_that_are_documented() {
     // What scripts do inside a node is not seen here.
-    let plain = &["EVAL", "EVALSHA", "GET", "INFO", "PTTL", "SET"][..];
-    let fenced = &["EVAL", "EVALSHA", "GET", "INFO"][..];
+    let plain = &["EVAL", "EVALSHA", "GET", "HELLO", "INFO", "PTTL", "SET"][..];
+    let fenced = &["EVAL", "EVALSHA", "GET", "HELLO", "INFO"][..];
     for (fencing, needed) in [(false, plain), (true, fenced)] {
         let nodes = StandIn::some(3);
         let client = client(config(&nodes).fencing(fencing));

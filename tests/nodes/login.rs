@@ -4,11 +4,11 @@
 
 use std::io::Write;
 
-use quorumlock::{Client, Config, Node};
+use quorumlock::{Client, Config, FaultKind, Node};
 
-use crate::common::{NODE_TIMEOUT, TTL, client, key, settings};
+use crate::common::{NODE_TIMEOUT, Said, TTL, client, key, said, settings};
 use crate::stand_in::StandIn;
-use crate::support::{Reply, Server, Stub};
+use crate::support::{Reply, Server, Stub, StubReply};
 
 const USER: &str = "a@b";
 const PASSWORD: &str = "p@s/s#1%25:+=?&[é ";
@@ -31,12 +31,46 @@ async fn acquire_with(node: impl Into<Node>) {
     assert!(guard.expect("a free lock").is_held());
 }
 
-/// One connection was made, and one AUTH was sent, with these very bytes.
+/// One connection was made, and one login was sent, with these very bytes.
 fn assert_authenticated(stub: &Stub) {
-    let auth: Vec<_> = stub.of("AUTH").into_iter().map(|it| it.args).collect();
-    let expected = ["AUTH", USER, PASSWORD].map(|arg| arg.as_bytes().to_vec());
-    assert_eq!(auth, [expected.to_vec()]);
+    let sent: Vec<_> = stub.of("HELLO").into_iter().map(|it| it.args).collect();
+    let expected = ["HELLO", "3", "AUTH", USER, PASSWORD].map(|arg| arg.as_bytes().to_vec());
+    assert_eq!(sent, [expected.to_vec()]);
+    assert_eq!(stub.of("AUTH").len(), 0);
     assert_eq!(stub.connections(), 1);
+}
+
+#[tokio::test]
+async fn where_hello_is_refused_the_same_bytes_arrive_by_auth() {
+    for refusal in [
+        "ERR unknown command 'HELLO'",
+        "NOPROTO unsupported protocol version",
+        "NOPERM this user has no permissions to run the 'hello' command",
+        "ERR AUTH called without any password configured for the default user.",
+    ] {
+        let node = closed().answers(&["HELLO"], &StubReply::error(refusal));
+        acquire_with(Node::url(node.url()).username(USER).password(PASSWORD)).await;
+        let auth: Vec<_> = node.stub.of("AUTH").into_iter().map(|it| it.args).collect();
+        let expected = ["AUTH", USER, PASSWORD].map(|arg| arg.as_bytes().to_vec());
+        assert_eq!(auth, [expected.to_vec()], "{refusal}");
+        assert_eq!(node.stub.connections(), 1, "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_told_and_nothing_is_asked_after_it() {
+    let node = closed();
+    let refused = closed().answers(&["HELLO"], &StubReply::error("ERR unknown command"));
+    for node in [&node, &refused] {
+        let config = Config::default().node(Node::url(node.url()).username(USER).password("no"));
+        let config = config.ttl(TTL).node_timeout(NODE_TIMEOUT);
+        let error = client(config).lock("job").try_acquire().await;
+        let error = error.expect_err("not let in");
+        assert_eq!(said(&error), [Said::Failed(FaultKind::Auth)], "{error}");
+        for command in ["INFO", "EVAL", "SET"] {
+            assert_eq!(node.stub.of(command).len(), 0, "{command}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -100,8 +134,8 @@ async fn a_password_arrives_byte_for_byte_under_tls() {
         node.stub.forget_received();
         let url = format!("rediss://{IN_URL}{host}:{}/3", front.port());
         acquire_with(Node::url(url).ca_file(authority())).await;
-        let auth = node.stub.of("AUTH");
-        assert_eq!(auth[0].args[2], PASSWORD.as_bytes());
+        let login = node.stub.of("HELLO");
+        assert_eq!(login[0].args[4], PASSWORD.as_bytes());
         assert_eq!(node.stub.of("SELECT")[0].args[1], b"3");
     }
 }
@@ -109,9 +143,7 @@ async fn a_password_arrives_byte_for_byte_under_tls() {
 #[cfg(feature = "tls")]
 #[tokio::test]
 async fn a_certificate_that_nobody_vouches_for_is_not_talked_to() {
-    use crate::common::{Said, said};
     use crate::tls_front::TlsFront;
-    use quorumlock::FaultKind;
 
     let node = closed();
     let front = TlsFront::of(node.stub.port()).await;
@@ -119,7 +151,7 @@ async fn a_certificate_that_nobody_vouches_for_is_not_talked_to() {
     let lock = client(settings([url])).lock("job");
     let error = lock.try_acquire().await.expect_err("not trusted");
     assert_eq!(said(&error), [Said::Failed(FaultKind::Tls)], "{error}");
-    assert_eq!(node.stub.of("AUTH").len(), 0);
+    assert!(node.stub.received().is_empty());
 }
 
 #[tokio::test]

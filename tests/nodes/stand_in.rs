@@ -77,7 +77,8 @@ fn run(keys: &mut Keys, call: &ScriptCall) -> StubReply {
         StubReply::Array(vec![StubReply::Bulk(marker), StubReply::bulk(now)])
     } else if call.body.contains("-- Deletes the lock's key") {
         let ours = keys.get(key).as_ref() == first;
-        StubReply::Int(i64::from(ours && keys.remove(key)))
+        let deleted = i64::from(ours && keys.remove(key));
+        StubReply::Array([deleted, 0].map(StubReply::Int).into())
     } else if call.body.contains("-- Extends a lease") {
         let ttl = String::from_utf8_lossy(&call.args[1]).parse();
         let ttl = Duration::from_millis(ttl.expect("a TTL in milliseconds"));
@@ -117,9 +118,9 @@ fn number(text: Option<Vec<u8>>) -> i64 {
     String::from_utf8_lossy(&text).parse().unwrap_or(0)
 }
 
-/// `grant.lua`, with a counter that starts at one.
+/// `grant.lua`, with a counter that starts at one where there is one.
 fn grant(keys: &mut Keys, call: &ScriptCall) -> StubReply {
-    let (lock, counter) = (&call.keys[0], &call.keys[1]);
+    let (lock, counter) = (&call.keys[0], call.keys.get(1));
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.expect("a clock after 1970");
     let time = [now.as_secs() as i64, i64::from(now.subsec_micros())].map(StubReply::Int);
@@ -133,8 +134,10 @@ fn grant(keys: &mut Keys, call: &ScriptCall) -> StubReply {
             let ttl = Duration::from_millis(ttl.expect("a TTL in milliseconds"));
             keys.put(lock, &call.args[0], Some(ttl));
             let hint = number(call.args.get(2).cloned());
-            let next = number(keys.get(counter)).max(hint) + 1;
-            keys.put(counter, next.to_string(), None);
+            let next = counter.map_or(0, |key| number(keys.get(key)).max(hint) + 1);
+            if let Some(counter) = counter {
+                keys.put(counter, next.to_string(), None);
+            }
             vec![StubReply::Int(1), StubReply::Int(next)]
         }
     };

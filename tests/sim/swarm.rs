@@ -102,7 +102,8 @@ fn drive(world: &World, plan: Plan) -> Result<Tally, String> {
         // Counters that clocks have set far apart find no token, and nobody is served.
         let config = settings(world, ttl)
             .max_ttl(ttl * LONGEST)
-            .restart_guard(guard);
+            .restart_guard(guard)
+            .cohort_max_time([ms(0), ms(200), ttl * 4][world.chance(3) as usize]);
         let config = config.fencing(!plan.stepped_clocks);
         let (process, client) = world.client(config).map_err(|error| error.to_string())?;
         for _ in 0..1 + world.chance(2) {

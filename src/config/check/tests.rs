@@ -40,6 +40,8 @@ fn the_defaults_are_those_of_the_table() {
     assert!(settings.auto_extend);
     assert_eq!(settings.extend_every, None);
     assert_eq!(settings.max_hold, None);
+    assert_eq!(settings.cohort.max_handoffs, 64);
+    assert_eq!(settings.cohort.max_time, ms(200));
     assert_eq!(settings.guard_mode(), GuardMode::Auto);
     assert_eq!(settings.restart_delay, Duration::from_secs(62));
     assert!(settings.fencing);
@@ -64,6 +66,8 @@ fn what_is_given_arrives() {
         .auto_extend(false)
         .extend_every(ms(500))
         .max_hold(ms(9000))
+        .cohort_max_handoffs(7)
+        .cohort_max_time(ms(50))
         .restart_guard(RestartGuard::Strict)
         .restart_delay(ms(5400))
         .fencing(false)
@@ -81,6 +85,8 @@ fn what_is_given_arrives() {
     assert!(!settings.auto_extend);
     assert_eq!(settings.extend_every, Some(ms(500)));
     assert_eq!(settings.max_hold, Some(ms(9000)));
+    assert_eq!(settings.cohort.max_handoffs, 7);
+    assert_eq!(settings.cohort.max_time, ms(50));
     assert_eq!(settings.guard_mode(), GuardMode::Strict);
     assert_eq!(settings.restart_delay, ms(5400));
     assert!(!settings.fencing);

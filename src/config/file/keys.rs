@@ -6,7 +6,7 @@ use crate::config::error::ConfigError;
 use crate::config::setting::{self, NODES, Setting, flat, near};
 
 /// The tables of a file.
-pub(super) const SECTIONS: [&str; 2] = ["drift", "retry"];
+pub(super) const SECTIONS: [&str; 3] = ["drift", "retry", "cohort"];
 
 /// The keys of one node's table.
 pub(super) const NODE_KEYS: [&str; 8] = [

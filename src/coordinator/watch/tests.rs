@@ -91,7 +91,13 @@ fn a_node_that_will_not_serve_us_is_excluded_and_one_that_cannot_is_down() {
     sight.answered(&refused, at(300));
     let why = fault(FaultKind::Permission);
     assert_eq!(seen(&sight, 310), (NodeState::Excluded { why }, 110));
-    sight.answered(&Reply::Released(true), at(320));
+    sight.answered(
+        &Reply::Released {
+            deleted: true,
+            listeners: 0,
+        },
+        at(320),
+    );
     assert!(matches!(seen(&sight, 330).0, NodeState::Excluded { .. }));
     sight.answered(&Reply::Granted { counter: None }, at(340));
     assert_eq!(seen(&sight, 350), (NodeState::Ready, 10));

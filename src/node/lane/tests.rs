@@ -7,8 +7,8 @@ fn at(millis: u64) -> Instant {
     Instant::from_nanos(millis * 1_000_000)
 }
 
-fn order(number: u8) -> Rc<Order> {
-    Rc::new(Order {
+fn order(number: u8) -> Arc<Order> {
+    Arc::new(Order {
         key: std::sync::Arc::from(&b"key"[..]),
         token: OwnerToken::new([number; 20]),
     })
@@ -17,6 +17,8 @@ fn order(number: u8) -> Rc<Order> {
 const GRANT: Ask = Ask::Grant {
     ttl_millis: TTL,
     fence: None,
+    block: 1,
+    announced: false,
 };
 const EXTEND: Ask = Ask::Extend {
     ttl_millis: TTL,

@@ -9,29 +9,44 @@ use super::super::{Fencing, OwnerToken};
 use super::store::{Millis, Store, Stored};
 
 impl Store {
-    /// `grant.lua`, with blocks of one; `time` is the server's TIME in seconds and microseconds.
+    /// `grant.lua`; `time` is the server's TIME in seconds and microseconds.
     pub(crate) fn fenced_grant(
         &mut self,
         key: &[u8],
         token: &OwnerToken,
-        (ttl, fence): (Millis, Fencing),
+        (ttl, fence, block): (Millis, Fencing, u64),
         now: Millis,
         time: (i64, i64),
     ) -> Value {
         let terms = Counting::new(fence, time);
-        let next = |old| terms.now.granted(old, fence.hint, 1);
+        let next = |old| terms.now.granted(old, fence.hint, block);
         let Some(counter) = self.counter(key, now).ok().and_then(next) else {
             return no_counter();
         };
-        let ours = |stored: &Stored| stored.value == token.as_bytes();
-        if self.grant(key, token, ttl, now) == Value::Nil && !self.get(key, now).is_some_and(ours) {
-            let [owner, left] = self.inspect(key, now);
-            let answer = vec![Value::Int(0), owner, left];
-            return timed(answer, time);
+        let refused = self.scripted_grant(key, token, ttl, now, time);
+        if !matches!(&refused, Value::Array(parts) if parts[0] == Value::Int(1)) {
+            return refused;
         }
         self.together(|store| store.put_counter(key, counter, terms, now));
         let counter = i64::try_from(counter).unwrap_or(i64::MAX);
         timed(vec![Value::Int(1), Value::Int(counter)], time)
+    }
+
+    /// `grant.lua` without a counter.
+    pub(crate) fn scripted_grant(
+        &mut self,
+        key: &[u8],
+        token: &OwnerToken,
+        ttl: Millis,
+        now: Millis,
+        time: (i64, i64),
+    ) -> Value {
+        let ours = |stored: &Stored| stored.value == token.as_bytes();
+        if self.grant(key, token, ttl, now) == Value::Nil && !self.get(key, now).is_some_and(ours) {
+            let [owner, left] = self.inspect(key, now);
+            return timed(vec![Value::Int(0), owner, left], time);
+        }
+        timed(vec![Value::Int(1), Value::Int(0)], time)
     }
 
     /// `raise.lua`

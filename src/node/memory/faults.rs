@@ -1,5 +1,6 @@
 //! What can be done to a server and to the paths that lead to it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::{Fault, FaultKind};
@@ -43,7 +44,11 @@ pub(crate) enum Restart {
 pub(crate) struct Faults {
     pub(super) hung: bool,
     pub(super) refusing: bool,
+    /// Subscriptions are refused.
+    pub(super) mute: bool,
     pub(super) latency: (Duration, Duration),
+    /// The same for a client that is nearer, or further away, than the others.
+    pub(super) latencies: BTreeMap<ClientId, (Duration, Duration)>,
     /// What each request keeps it busy for.
     pub(super) service: Duration,
     /// The answer to the next requests, and to how many.
@@ -55,7 +60,9 @@ impl Default for Faults {
         Faults {
             hung: false,
             refusing: false,
+            mute: false,
             latency: NO_LATENCY,
+            latencies: BTreeMap::new(),
             service: Duration::ZERO,
             errors: None,
         }
@@ -63,8 +70,9 @@ impl Default for Faults {
 }
 
 impl Faults {
-    pub(super) fn latency(&self, chance: &mut Chance) -> Duration {
-        let (least, most) = self.latency;
+    pub(super) fn latency(&self, client: ClientId, chance: &mut Chance) -> Duration {
+        let own = self.latencies.get(&client).copied();
+        let (least, most) = own.unwrap_or(self.latency);
         if least == most {
             return least;
         }
@@ -95,6 +103,12 @@ impl Server {
     /// A request and its answer each take a time from `least` to `most`.
     pub(crate) fn set_latency(&mut self, least: Duration, most: Duration) {
         self.faults.latency = (least, most.max(least));
+    }
+
+    /// The same for one client.
+    pub(crate) fn set_latency_of(&mut self, client: ClientId, least: Duration, most: Duration) {
+        let span = (least, most.max(least));
+        self.faults.latencies.insert(client, span);
     }
 
     /// Each request keeps the server busy for so long.
@@ -274,7 +288,7 @@ impl Request {
     /// How many commands it holds.
     fn len(&self) -> usize {
         match self {
-            Request::Introduce { .. } => 1,
+            Request::Introduce { .. } | Request::Listen { .. } => 1,
             Request::Batch { asks, .. } => asks.len(),
         }
     }

@@ -9,7 +9,7 @@
 //! Each request is carried out at the moment of its arrival, in the order of arrival, whoever
 //! calls [`Server::run`] and however late. Time comes in as an argument.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(crate) type ConnId = u64;
 /// What a client sends in one piece.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
+    /// `SUBSCRIBE`, or `UNSUBSCRIBE`.
+    Listen { key: Arc<[u8]>, yes: bool },
     /// `INFO server` and the marker's script.
     Introduce { marker_key: Arc<[u8]> },
     /// A pipeline, and the marker read behind it where it holds a grant.
@@ -59,6 +61,13 @@ pub(crate) enum Response {
         answers: Vec<Result<Vec<Value>, Fault>>,
         marker: Option<Value>,
     },
+    /// Notes on the key arrive from now on.
+    Listening(Arc<[u8]>),
+    /// A note.
+    Note {
+        key: Arc<[u8]>,
+        payload: Vec<u8>,
+    },
     /// The connection has ended.
     Ended(Fault),
 }
@@ -71,6 +80,8 @@ pub(super) struct Conn {
     pub(super) last_in: Instant,
     pub(super) last_out: Instant,
     pub(super) replies: VecDeque<(Instant, Response)>,
+    /// What it has subscribed to.
+    pub(super) channels: BTreeSet<Arc<[u8]>>,
     /// What waits for its path to be mended, both ways.
     pub(super) held_in: Vec<Request>,
     pub(super) held_out: Vec<Response>,
@@ -162,6 +173,7 @@ impl Server {
             last_in: now,
             last_out: now,
             replies: VecDeque::new(),
+            channels: BTreeSet::new(),
             held_in: Vec::new(),
             held_out: Vec::new(),
             pending: 0,
@@ -205,9 +217,9 @@ impl Server {
 
     /// Puts a request on its way to the server.
     pub(super) fn deliver(&mut self, id: ConnId, request: Request, now: Instant) {
-        let latency = self.faults.latency(&mut self.chance);
         let number = self.number();
         if let Some(conn) = self.conns.get_mut(&id) {
+            let latency = self.faults.latency(conn.client, &mut self.chance);
             conn.last_in = conn.last_in.max(now.after(latency));
             conn.pending += 1;
             self.queue.insert((conn.last_in, number), (id, request));
@@ -216,10 +228,10 @@ impl Server {
 
     /// Puts an answer on its way to the client.
     pub(super) fn respond(&mut self, id: ConnId, response: Response, now: Instant) {
-        let latency = self.faults.latency(&mut self.chance);
         let Some(conn) = self.conns.get_mut(&id) else {
             return;
         };
+        let latency = self.faults.latency(conn.client, &mut self.chance);
         let path = self.paths.get(&conn.client).copied().unwrap_or_default();
         match path {
             _ if conn.left || conn.broken => {}

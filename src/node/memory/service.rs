@@ -24,10 +24,14 @@ impl Server {
         self.served += 1;
         let response = match request {
             Request::Introduce { marker_key } => self.introduce(&marker_key, at),
+            Request::Listen { key, yes } => {
+                self.subscribe(id, &key, yes, done);
+                return self.sweep(id);
+            }
             Request::Batch { asks, marker_key } => {
                 let whole = most >= asks.len();
                 let asks = asks.iter().take(most);
-                let answers = asks.map(|ask| self.answer(id, ask, at)).collect();
+                let answers = asks.map(|ask| self.answer(id, ask, (at, done))).collect();
                 let now = self.hands.millis(at);
                 let marker = marker_key.map(|key| self.store.read(&key, now));
                 if !whole {
@@ -61,11 +65,16 @@ impl Server {
         Response::Introduced(vec![Value::BulkString(info.into_bytes()), marker])
     }
 
-    fn answer(&mut self, id: ConnId, ask: &Question, at: Instant) -> Result<Vec<Value>, Fault> {
+    fn answer(
+        &mut self,
+        id: ConnId,
+        ask: &Question,
+        (at, done): (Instant, Instant),
+    ) -> Result<Vec<Value>, Fault> {
         let release = matches!(ask.work, Work::Ask(Ask::Release { .. }));
         let result = match self.faults.error(release) {
             Some(fault) => Err(fault),
-            None => Ok(self.command(ask, at)),
+            None => Ok(self.command(ask, (at, done))),
         };
         let client = self.conns.get(&id).map_or(0, |conn| conn.client);
         self.journal.write(at, || {
@@ -83,18 +92,34 @@ impl Server {
         result
     }
 
-    fn command(&mut self, ask: &Question, at: Instant) -> Vec<Value> {
+    fn command(&mut self, ask: &Question, (at, done): (Instant, Instant)) -> Vec<Value> {
         let now = self.hands.millis(at);
         let time = self.hands.time(at);
         let Question { key, token, work } = ask;
         match *work {
-            Work::Ask(Ask::Grant { ttl_millis, fence }) => match fence {
-                Some(fence) => {
-                    let terms = (ttl_millis, fence);
-                    vec![self.store.fenced_grant(key, token, terms, now, time)]
+            Work::Ask(Ask::Grant {
+                ttl_millis,
+                fence,
+                block,
+                announced,
+            }) => {
+                let answer = match fence {
+                    Some(fence) => {
+                        let terms = (ttl_millis, fence, block);
+                        self.store.fenced_grant(key, token, terms, now, time)
+                    }
+                    None if announced => {
+                        self.store.scripted_grant(key, token, ttl_millis, now, time)
+                    }
+                    None => self.store.grant(key, token, ttl_millis, now),
+                };
+                let taken = matches!(&answer, Value::Array(parts) if parts[0] == Value::Int(1));
+                if announced && taken {
+                    let note = format!("1 taken {:08x} {ttl_millis}", token.head());
+                    self.publish(key, &note, done);
                 }
-                None => vec![self.store.grant(key, token, ttl_millis, now)],
-            },
+                vec![answer]
+            }
             Work::Ask(Ask::Raise { to, fence }) => {
                 let fence = Fencing { hint: to, ..fence };
                 vec![self.store.raise(key, token, fence, now, time)]
@@ -115,7 +140,9 @@ impl Server {
             Work::Ask(Ask::Release { fence, .. }) => {
                 let answer = self.store.release(key, token, now);
                 fence.and_then(|fence| self.store.lift(key, fence, now, time));
-                vec![answer]
+                let listeners = self.listeners(key);
+                self.publish(key, &format!("1 freed {listeners}"), done);
+                vec![Value::Array(vec![answer, Value::Int(listeners)])]
             }
             Work::Inspect => self.store.inspect(key, now).into(),
         }

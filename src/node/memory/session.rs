@@ -33,6 +33,7 @@ impl MemoryNode {
         let life = match response {
             Some(Response::Introduced(values)) => wire::introduced(&values),
             Some(Response::Ended(fault)) => Err(fault),
+            Some(Response::Listening(_) | Response::Note { .. }) => return,
             Some(Response::Batch { .. }) => Err(FaultKind::Protocol.into()),
             None if now >= until => {
                 let limit = self.terms.connect_within().as_millis();
@@ -56,6 +57,7 @@ impl MemoryNode {
             meeting: false,
         });
         self.tell(Event::Met(life));
+        self.ears.connected();
         self.lane.repaired(now);
     }
 
@@ -85,6 +87,18 @@ impl MemoryNode {
     /// # Errors
     /// The connection is of no use any more.
     fn landed(&mut self, response: Response, now: Instant) -> Result<(), Fault> {
+        match response {
+            Response::Listening(key) => {
+                self.tell(Event::Listening(key));
+                return Ok(());
+            }
+            Response::Note { key, payload } => {
+                let note = wire::note(&payload);
+                self.tell(Event::Note { key, note });
+                return Ok(());
+            }
+            _ => {}
+        }
         let State::Open(session) = &mut self.state else {
             return Ok(());
         };
@@ -145,7 +159,7 @@ impl MemoryNode {
                 }
                 Answer::Inspect => match self.lane.again(entry, Work::Inspect, false) {
                     true => return Ok(()),
-                    false => Reply::Held { left: None },
+                    false => Reply::HELD,
                 },
                 Answer::SpellOut => Reply::Failed(FaultKind::Protocol.into()),
             },
@@ -168,6 +182,9 @@ impl MemoryNode {
             return;
         };
         let mut server = self.server.lock();
+        while let Some((key, yes)) = self.ears.next() {
+            server.send(session.conn, Request::Listen { key, yes }, now);
+        }
         while session.flights.len() < WINDOW && self.lane.is_waiting() {
             let batch = self.lane.next_batch(now);
             let grant = |entry: &Entry| matches!(entry.work, Work::Ask(Ask::Grant { .. }));

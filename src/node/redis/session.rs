@@ -1,179 +1,276 @@
-//! One connection's life: what waits goes out in pipelines, answers come back in order.
+//! One connection's life: what waits goes out in one write, answers come back in order.
+//!
+//! ```text
+//!   lane ─► encode ─► out ─► write       read ─► Replies ─► values ─► flights ─► lane ─► Inbox
+//!                └── flights: what each reply is for, oldest first ──────┘
+//! ```
+//!
+//! Nothing here waits: whoever flushes the node writes, and the supervisor reads. What one read
+//! brings is told at once, so that the engine is woken once for it.
 
 use std::collections::VecDeque;
+use std::io;
 
-use futures::StreamExt;
-use futures::future::LocalBoxFuture;
-use futures::stream::FuturesOrdered;
-use redis::aio::MultiplexedConnection;
-use redis::{Pipeline, RedisResult, Value};
-use tokio::time::{MissedTickBehavior, interval};
+use redis::{Cmd, PushKind, Value};
+use tracing::debug;
 
 use super::Shared;
-use crate::node::connect::{Wire, redis_fault};
-use crate::node::lane::{Entry, Work};
-use crate::node::wire::{self, Answer, Spelled};
-use crate::node::{Ask, Event, Fault, FaultKind, Life, Reply};
+use super::flight::Flight;
+use crate::node::connect::socket_fault;
+use crate::node::ears::Ears;
+use crate::node::lane::{Entry, Lane, Work};
+use crate::node::socket::Socket;
+use crate::node::wire::{self, Answer, Replies, Spelled};
+use crate::node::{Ask, Event, Fault, FaultKind, Life, NOBODY, Reply};
 
-/// The most pipelines on their way at once. Below the 50 places of redis-rs's own queue, so that
-/// none ever waits for a place there and is overtaken.
-const WINDOW: usize = 32;
-
-/// What a pipeline on its way was for.
-enum Flight {
-    /// So many entries of the lane, and whether the marker was read behind them.
-    Batch {
-        entries: usize,
-        marker: bool,
-    },
-    Introduction,
-}
-
-type Flights = FuturesOrdered<LocalBoxFuture<'static, (Flight, RedisResult<Vec<Value>>)>>;
+/// No more is put behind what the socket has not taken: the rest waits in the lane, where it can
+/// still be taken back.
+const UNSENT: usize = 256 << 10;
 
 /// A connection in use.
-struct Session<'a> {
-    shared: &'a Shared,
-    connection: MultiplexedConnection,
-    flights: Flights,
+pub(super) struct Session {
+    socket: Socket,
+    out: Vec<u8>,
+    /// How much of `out` the socket has taken.
+    sent: usize,
+    /// Why nothing more can be sent. What can still be read comes first.
+    deaf: Option<Fault>,
+    replies: Replies,
+    /// Replies of the oldest flight, which are not all here yet.
+    values: VecDeque<Value>,
+    flights: VecDeque<Flight>,
     spelled: Spelled,
+    command: Cmd,
     marker: u64,
     /// The node's life is being read again.
     meeting: bool,
+    /// The server may say things unasked.
+    resp3: bool,
+    /// Somebody looks now and then whether the oldest request has been answered.
+    pub(super) watched: bool,
 }
 
-/// Serves requests until the connection ends, and says why it did.
-pub(super) async fn serve(shared: &Shared, wire: Wire, life: Life) -> Fault {
-    let mut driver = wire.driver;
-    let mut session = Session {
-        shared,
-        connection: wire.connection,
-        flights: Flights::new(),
-        spelled: Spelled::default(),
-        marker: life.marker,
-        meeting: false,
-    };
-    shared.tell(Event::Met(life));
-    shared.lane.borrow_mut().repaired(shared.clock.now());
-    let give_up = shared.manners.give_up();
-    let mut check = interval(give_up / 4);
-    check.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        session.send();
-        tokio::select! {
-            biased;
-            Some((flight, values)) = session.flights.next() => {
-                if let Err(fault) = session.landed(flight, values) {
-                    return fault;
-                }
-            }
-            () = &mut driver => return session.ended().await,
-            () = shared.wake.notified() => {}
-            _ = check.tick(), if !session.flights.is_empty() => {
-                let silence = shared.lane.borrow().silence(shared.clock.now());
-                if let Some(silence) = silence.filter(|&time| time >= give_up) {
-                    let detail = format!("no answer for {} ms", silence.as_millis());
-                    return Fault::new(FaultKind::Timeout, detail);
-                }
-            }
+impl Session {
+    /// `replies` holds what the server has said beyond its introduction: nothing, as a rule.
+    pub(super) fn new(socket: Socket, replies: Replies, life: &Life, resp3: bool) -> Self {
+        Session {
+            socket,
+            out: Vec::new(),
+            sent: 0,
+            deaf: None,
+            replies,
+            values: VecDeque::new(),
+            flights: VecDeque::new(),
+            spelled: Spelled::default(),
+            command: Cmd::new(),
+            marker: life.marker,
+            meeting: false,
+            resp3,
+            watched: false,
         }
     }
-}
 
-impl Session<'_> {
-    /// Puts all that waits on its way, a pipeline for each batch.
-    fn send(&mut self) {
-        let mut lane = self.shared.lane.borrow_mut();
-        while self.flights.len() < WINDOW && lane.is_waiting() {
-            let batch = lane.next_batch(self.shared.clock.now());
-            let mut pipeline = Pipeline::with_capacity(batch.len() + 1);
-            let grant = |entry: &Entry| matches!(entry.work, Work::Ask(Ask::Grant { .. }));
-            let marker = batch.iter().any(grant);
-            let mut replies = usize::from(marker);
-            for entry in &batch {
-                wire::encode(entry, &mut self.spelled, &mut pipeline);
-                replies += if entry.work == Work::Inspect { 2 } else { 1 };
+    /// Whether the server owes an answer.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.flights.is_empty()
+    }
+
+    /// Whether somebody is to look after a silent server from now on.
+    pub(super) fn watch(&mut self) -> bool {
+        self.watched |= self.is_waiting();
+        self.watched
+    }
+
+    /// Whether the supervisor must know what has been sent.
+    pub(super) fn wants_supervisor(&self) -> bool {
+        self.wants_write() || self.deaf.is_some() || !self.watched
+    }
+
+    /// Whether the socket has to take something yet.
+    pub(super) fn wants_write(&self) -> bool {
+        self.deaf.is_none() && (self.sent < self.out.len() || self.socket.wants_write())
+    }
+
+    /// Puts what `ears` want before the next requests. Each command is confirmed by one push, and
+    /// by no reply. Over RESP2 a connection that listens can do nothing else: nothing is sent
+    /// there, nothing is confirmed, and whoever waits polls.
+    pub(super) fn listen(&mut self, ears: &mut Ears) {
+        while let Some((key, yes)) = ears.next() {
+            if !self.resp3 {
+                continue;
             }
+            self.command.clear();
+            self.command
+                .arg(if yes { "SUBSCRIBE" } else { "UNSUBSCRIBE" });
+            self.command.arg(&*key).write_packed_command(&mut self.out);
+            self.flights.push_back(Flight::Push);
+        }
+    }
+
+    /// Sends all that waits, as far as the socket takes it.
+    pub(super) fn send(&mut self, lane: &mut Lane, shared: &Shared) {
+        while self.deaf.is_none() && lane.is_waiting() && self.out.len() - self.sent < UNSENT {
+            let (mut marker, mut replies) = (false, 0);
+            let entries = lane.send_batch(shared.clock.now(), |entry| {
+                marker |= matches!(entry.work, Work::Ask(Ask::Grant { .. }));
+                replies += wire::replies_to(entry);
+                wire::encode(entry, &mut self.spelled, &mut self.command, &mut self.out);
+            });
             if marker {
                 // Read behind the grants: data lost before one of them shows here.
-                pipeline.cmd("GET").arg(&self.shared.manners.marker_key);
+                replies += 1;
+                self.command.clear();
+                self.command.arg("GET").arg(&shared.manners.marker_key);
+                self.command.write_packed_command(&mut self.out);
             }
-            let entries = batch.len();
-            self.launch(Flight::Batch { entries, marker }, pipeline, replies);
+            self.flights.push_back(Flight::Batch {
+                entries,
+                marker,
+                replies,
+            });
+        }
+        self.write();
+    }
+
+    fn write(&mut self) {
+        if !self.wants_write() {
+            return;
+        }
+        match self.socket.write(&self.out[self.sent..]) {
+            Ok(count) => self.sent += count,
+            Err(error) => self.deaf = Some(socket_fault(error)),
+        }
+        if self.sent == self.out.len() || self.deaf.is_some() {
+            self.out.clear();
+            self.out.shrink_to(UNSENT);
+            self.sent = 0;
         }
     }
 
-    fn launch(&mut self, flight: Flight, pipeline: Pipeline, replies: usize) {
-        let mut connection = self.connection.clone();
-        self.flights.push_back(Box::pin(async move {
-            let values = connection.send_packed_commands(&pipeline, 0, replies);
-            (flight, values.await)
-        }));
-    }
-
-    /// A pipeline is answered.
+    /// Reads all that is there, and puts what it says behind `events`.
     ///
     /// # Errors
-    /// The connection is of no use any more.
-    fn landed(&mut self, flight: Flight, values: RedisResult<Vec<Value>>) -> Result<(), Fault> {
-        let mut values = VecDeque::from(values.map_err(|error| redis_fault(&error))?);
-        match flight {
-            Flight::Introduction => {
-                let life = wire::introduced(values.make_contiguous())?;
-                self.marker = life.marker;
-                self.meeting = false;
-                self.shared.tell(Event::Met(life));
-                Ok(())
-            }
-            Flight::Batch { entries, marker } => {
-                if marker && let Some(value) = values.pop_back() {
-                    self.check_marker(&value)?;
+    /// The connection is of no use any more. What was answered before its end is in `events`.
+    pub(super) fn receive(
+        &mut self,
+        lane: &mut Lane,
+        shared: &Shared,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Fault> {
+        loop {
+            self.read(lane, shared, events)?;
+            let read = self.socket.read(self.replies.room());
+            match read {
+                Ok(0) => {
+                    let detail = "the server closed the connection";
+                    return Err(Fault::new(FaultKind::ConnectionLost, detail));
                 }
-                self.answers(entries, values.into_iter())
+                Ok(count) => self.replies.received(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(socket_fault(error)),
             }
+        }
+        // With nothing left to be read, the end that the write has met is the news.
+        self.deaf.clone().map_or(Ok(()), Err)
+    }
+
+    /// Takes in the replies that are whole.
+    fn read(
+        &mut self,
+        lane: &mut Lane,
+        shared: &Shared,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Fault> {
+        while let Some(value) = self.replies.next()? {
+            if let Value::Push { kind, .. } = &value {
+                self.confirmed(kind);
+                events.extend(wire::pushed(value));
+                continue;
+            }
+            self.values.push_back(value);
+            let Some(flight) = self.flights.front() else {
+                let detail = "the server answered what nobody has asked";
+                return Err(Fault::new(FaultKind::Protocol, detail));
+            };
+            if self.values.len() == flight.replies()
+                && let Some(flight) = self.flights.pop_front()
+            {
+                self.landed(&flight, lane, shared, events)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn confirmed(&mut self, kind: &PushKind) {
+        let confirms = matches!(kind, PushKind::Subscribe | PushKind::Unsubscribe);
+        if confirms && let Some(Flight::Push) = self.flights.front() {
+            self.flights.pop_front();
         }
     }
 
-    /// The connection has ended. What was answered before its end still counts, and the first
-    /// pipeline without an answer knows why it has none: it may have been unintelligible.
-    async fn ended(&mut self) -> Fault {
-        while let Some((flight, values)) = self.flights.next().await {
-            match self.landed(flight, values) {
-                Ok(()) => {}
-                Err(fault) if fault.kind() == FaultKind::ConnectionLost => break,
-                Err(fault) => return fault,
+    /// All replies of a flight are here.
+    fn landed(
+        &mut self,
+        flight: &Flight,
+        lane: &mut Lane,
+        shared: &Shared,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Fault> {
+        match *flight {
+            Flight::Introduction => {
+                let life = wire::introduced(self.values.make_contiguous())?;
+                self.values.clear();
+                self.marker = life.marker;
+                self.meeting = false;
+                events.push(Event::Met(life));
+                Ok(())
+            }
+            // Refused: whoever waits polls.
+            Flight::Push => match self.values.pop_front() {
+                Some(Value::ServerError(error)) => {
+                    let fault = wire::server_fault(&error);
+                    debug!(node = %shared.target.name, %fault, "no release notes");
+                    Ok(())
+                }
+                _ => Err(FaultKind::Protocol.into()),
+            },
+            Flight::Batch {
+                entries, marker, ..
+            } => {
+                if marker && let Some(value) = self.values.pop_back() {
+                    self.check_marker(&value, shared, events);
+                }
+                self.answers(entries, lane, events)
             }
         }
-        let detail = "the server closed the connection";
-        Fault::new(FaultKind::ConnectionLost, detail)
     }
 
     /// Another marker than at the introduction, or none: the node has lost its data since.
-    fn check_marker(&mut self, value: &Value) -> Result<(), Fault> {
+    fn check_marker(&mut self, value: &Value, shared: &Shared, events: &mut Vec<Event>) {
         let same = wire::millis(value).is_ok_and(|marker| marker == self.marker);
         let told = matches!(value, Value::Nil | Value::BulkString(_));
         if same || !told {
-            return Ok(());
+            return;
         }
-        self.shared.tell(Event::Wiped);
+        events.push(Event::Wiped);
         if !std::mem::replace(&mut self.meeting, true) {
-            let mut pipeline = Pipeline::with_capacity(2);
-            for command in wire::introduction(&self.shared.manners.marker_key) {
-                pipeline.add_command(command);
+            for command in wire::introduction(&shared.manners.marker_key) {
+                command.write_packed_command(&mut self.out);
             }
-            self.launch(Flight::Introduction, pipeline, 2);
+            self.flights.push_back(Flight::Introduction);
         }
-        Ok(())
     }
 
     fn answers(
         &mut self,
         entries: usize,
-        mut values: impl Iterator<Item = Value>,
+        lane: &mut Lane,
+        events: &mut Vec<Event>,
     ) -> Result<(), Fault> {
         let mut verdict = Ok(());
+        let mut values = self.values.drain(..);
         for _ in 0..entries {
-            let Some(entry) = self.shared.lane.borrow_mut().answered() else {
+            let Some(entry) = lane.answered() else {
                 break;
             };
             let id = entry.id;
@@ -184,17 +281,14 @@ impl Session<'_> {
                     time = Some(node_time);
                     reply
                 }
-                Answer::Inspect => match self.again(entry, Work::Inspect, false) {
+                Answer::Inspect => match lane.again(entry, Work::Inspect, false) {
                     true => continue,
-                    false => Reply::Held { left: None },
+                    false => Reply::HELD,
                 },
-                Answer::SpellOut if !entry.spelled_out => {
-                    let work = entry.work;
-                    match self.again(entry, work, true) {
-                        true => continue,
-                        false => Reply::Failed(FaultKind::ServerError.into()),
-                    }
-                }
+                Answer::SpellOut if !entry.spelled_out => match spell_out(lane, entry) {
+                    true => continue,
+                    false => Reply::Failed(FaultKind::ServerError.into()),
+                },
                 Answer::SpellOut => Reply::Failed(FaultKind::Protocol.into()),
             };
             if let Reply::Failed(fault) = &reply
@@ -203,15 +297,18 @@ impl Session<'_> {
                 // In doubt, a new connection: to the same server, or to the new master.
                 verdict = Err(fault.clone());
             }
-            self.shared.answer(id, reply, time);
+            if id != NOBODY {
+                events.push(Event::Answer { id, reply, time });
+            }
         }
         verdict
     }
-
-    fn again(&self, entry: Entry, work: Work, spelled_out: bool) -> bool {
-        self.shared
-            .lane
-            .borrow_mut()
-            .again(entry, work, spelled_out)
-    }
 }
+
+fn spell_out(lane: &mut Lane, entry: Entry) -> bool {
+    let work = entry.work;
+    lane.again(entry, work, true)
+}
+
+#[cfg(all(test, unix))]
+mod tests;

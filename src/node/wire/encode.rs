@@ -1,10 +1,10 @@
 //! Requests as commands.
 
-use redis::{Cmd, Pipeline};
+use redis::Cmd;
 
 use crate::node::lane::{Entry, Work};
 use crate::node::script::{EXTEND, GRANT, RAISE, RELEASE, Script};
-use crate::node::{Ask, Fencing, Order, OwnerToken};
+use crate::node::{Ask, Fencing, Order};
 
 /// The scripts that a connection has spelled out once already.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,67 +15,67 @@ pub(crate) struct Spelled {
     release: bool,
 }
 
-/// How many numbers a grant reserves. The format, and all arithmetic, allow for more.
-const BLOCK: u64 = 1;
-
-/// Appends the commands of `entry`.
-pub(crate) fn encode(entry: &Entry, spelled: &mut Spelled, pipeline: &mut Pipeline) {
+/// Appends the commands of `entry` to `out`. `command` is used up and used again, for its memory.
+pub(crate) fn encode(entry: &Entry, spelled: &mut Spelled, command: &mut Cmd, out: &mut Vec<u8>) {
     let key = &*entry.order.key;
     let token = entry.order.token.as_bytes();
-    let script = |script, spelled: &mut bool, fenced| {
+    command.clear();
+    let script = |eval: &mut Cmd, script, spelled: &mut bool, fenced| {
         let short = std::mem::replace(spelled, true) && !entry.spelled_out;
-        call(script, short, &entry.order, fenced)
+        call(eval, script, short, &entry.order, fenced);
     };
-    let command = match entry.work {
+    match entry.work {
         Work::Ask(Ask::Grant {
             ttl_millis,
-            fence: Some(fence),
-        }) => {
-            let mut eval = script(&GRANT, &mut spelled.grant, true);
-            eval.arg(ttl_millis);
-            hint(&mut eval, fence);
-            eval.arg(BLOCK);
-            eval
+            fence,
+            block,
+            announced,
+        }) if fence.is_some() || announced => {
+            script(command, &GRANT, &mut spelled.grant, fence.is_some());
+            command.arg(ttl_millis);
+            hint(command, fence.unwrap_or_default());
+            command.arg(block).arg(if announced { "1" } else { "0" });
         }
         Work::Ask(Ask::Grant { ttl_millis, .. }) => {
-            let mut set = Cmd::with_capacity(6, key.len() + OwnerToken::DIGITS + 40);
-            set.arg("SET").arg(key).arg(token);
-            set.arg("NX").arg("PX").arg(ttl_millis);
-            set
+            command.arg("SET").arg(key).arg(token);
+            command.arg("NX").arg("PX").arg(ttl_millis);
         }
         Work::Ask(Ask::Raise { to, fence }) => {
-            let mut eval = script(&RAISE, &mut spelled.raise, true);
-            hint(&mut eval, Fencing { hint: to, ..fence });
-            eval
+            script(command, &RAISE, &mut spelled.raise, true);
+            hint(command, Fencing { hint: to, ..fence });
         }
         Work::Ask(Ask::Extend {
             ttl_millis,
             restore,
             fence,
         }) => {
-            let mut eval = script(&EXTEND, &mut spelled.extend, fence.is_some());
-            eval.arg(ttl_millis).arg(if restore { "1" } else { "0" });
-            fence.into_iter().for_each(|fence| hint(&mut eval, fence));
-            eval
+            script(command, &EXTEND, &mut spelled.extend, fence.is_some());
+            command.arg(ttl_millis).arg(if restore { "1" } else { "0" });
+            fence.into_iter().for_each(|fence| hint(command, fence));
         }
         Work::Ask(Ask::Release { fence, .. }) => {
-            let mut eval = script(&RELEASE, &mut spelled.release, fence.is_some());
-            fence.into_iter().for_each(|fence| hint(&mut eval, fence));
-            eval
+            script(command, &RELEASE, &mut spelled.release, fence.is_some());
+            fence.into_iter().for_each(|fence| hint(command, fence));
         }
         Work::Inspect => {
-            pipeline.cmd("GET").arg(key).cmd("PTTL").arg(key);
-            return;
+            command.arg("GET").arg(key);
+            command.write_packed_command(out);
+            command.clear();
+            command.arg("PTTL").arg(key);
         }
-    };
-    pipeline.add_command(command);
+    }
+    command.write_packed_command(out);
+}
+
+/// How many replies the commands of an entry bring.
+pub(crate) fn replies_to(entry: &Entry) -> usize {
+    if entry.work == Work::Inspect { 2 } else { 1 }
 }
 
 /// A call of `script` for the key of `order`, and for its counter where that is `fenced`; up to
 /// its first argument, the owner token.
-fn call(script: &Script, short: bool, order: &Order, fenced: bool) -> Cmd {
+fn call(eval: &mut Cmd, script: &Script, short: bool, order: &Order, fenced: bool) {
     let Order { key, token } = order;
-    let mut eval = Cmd::with_capacity(12, 2 * key.len() + OwnerToken::DIGITS + 160);
     if short {
         eval.arg("EVALSHA").arg(&script.sha);
     } else {
@@ -86,7 +86,6 @@ fn call(script: &Script, short: bool, order: &Order, fenced: bool) -> Cmd {
         eval.arg([&**key, b":fence"].concat());
     }
     eval.arg(token.as_bytes());
-    eval
 }
 
 fn hint(eval: &mut Cmd, fence: Fencing) {

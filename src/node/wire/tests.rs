@@ -1,15 +1,14 @@
-use std::rc::Rc;
-
-use redis::Pipeline;
+use std::sync::Arc;
 
 use super::*;
 use crate::clock::Instant;
+use crate::node::Note;
 use crate::node::{Fencing, Order};
 
 fn entry(work: Work) -> Entry {
     Entry {
         id: 1,
-        order: Rc::new(Order {
+        order: Arc::new(Order {
             key: std::sync::Arc::from(&b"k"[..]),
             token: OwnerToken::new([1; 20]),
         }),
@@ -21,6 +20,8 @@ fn entry(work: Work) -> Entry {
 const GRANT: Work = Work::Ask(Ask::Grant {
     ttl_millis: 1500,
     fence: None,
+    block: 1,
+    announced: false,
 });
 const RELEASE: Work = Work::Ask(Ask::Release {
     until: Instant::FAR,
@@ -39,11 +40,15 @@ fn text(value: &str) -> Value {
     Value::BulkString(value.as_bytes().to_vec())
 }
 
+fn encoded(entry: &Entry, spelled: &mut Spelled) -> String {
+    let mut out = Vec::new();
+    encode(entry, spelled, &mut Cmd::new(), &mut out);
+    String::from_utf8(out).unwrap()
+}
+
 #[test]
 fn a_grant_is_one_set_with_nx_and_px() {
-    let mut pipeline = Pipeline::new();
-    encode(&entry(GRANT), &mut Spelled::default(), &mut pipeline);
-    let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+    let sent = encoded(&entry(GRANT), &mut Spelled::default());
     let words: Vec<_> = sent.split("\r\n").skip(2).step_by(2).collect();
     let token = "01".repeat(20);
     assert_eq!(words, ["SET", "k", &token, "NX", "PX", "1500"]);
@@ -58,6 +63,16 @@ const FENCING: Fencing = Fencing {
 const FENCED: Work = Work::Ask(Ask::Grant {
     ttl_millis: 1500,
     fence: Some(FENCING),
+    block: 1,
+    announced: false,
+});
+
+/// With others waiting, but without a counter.
+const ANNOUNCED: Work = Work::Ask(Ask::Grant {
+    ttl_millis: 1500,
+    fence: None,
+    block: 1,
+    announced: true,
 });
 
 const RAISE: Work = Work::Ask(Ask::Raise {
@@ -67,10 +82,7 @@ const RAISE: Work = Work::Ask(Ask::Raise {
 
 /// What goes out for `work` but for the script itself.
 fn sent(work: Work) -> Vec<String> {
-    let mut pipeline = Pipeline::new();
-    let mut spelled = Spelled::default();
-    encode(&entry(work), &mut spelled, &mut pipeline);
-    let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+    let sent = encoded(&entry(work), &mut Spelled::default());
     let words = sent.split("\r\n$").skip(1).filter(|word| word.len() < 100);
     let text = |word: &str| word.split_once("\r\n").unwrap().1.trim_end().to_owned();
     words.map(text).collect()
@@ -81,9 +93,12 @@ fn sent(work: Work) -> Vec<String> {
 fn scripts_get_keys_as_keys_and_what_they_need_of_the_counter() {
     let owner = &"01".repeat(20);
     let fenced = [
-        "EVAL", "2", "k", "k:fence", owner, "1500", "7", "800", "90", "1",
+        "EVAL", "2", "k", "k:fence", owner, "1500", "7", "800", "90", "1", "0",
     ];
     assert_eq!(sent(FENCED), fenced);
+    let announced = ["EVAL", "1", "k", owner, "1500", "0", "0", "0", "1", "1"];
+    assert_eq!(sent(ANNOUNCED), announced);
+    assert_eq!(sent(GRANT), ["SET", "k", owner, "NX", "PX", "1500"]);
     let raise = ["EVAL", "2", "k", "k:fence", owner, "9", "800", "90"];
     assert_eq!(sent(RAISE), raise);
     assert_eq!(sent(RELEASE), ["EVAL", "1", "k", owner]);
@@ -120,7 +135,11 @@ fn a_fenced_grant_brings_counter_or_rival_and_the_time_of_the_node() {
     let rival = text(&"02".repeat(20));
     let held = answer(FENCED, list(vec![Value::Int(0), rival, Value::Int(700)]));
     let left = Some(Duration::from_millis(700));
-    assert_eq!(held, Answer::Timed(Reply::Held { left }, time));
+    let rival = Some(0x0202_0202);
+    assert_eq!(held, Answer::Timed(Reply::Held { left, rival }, time));
+    let granted = answer(ANNOUNCED, list(vec![Value::Int(1), Value::Int(0)]));
+    let counter = None;
+    assert_eq!(granted, Answer::Timed(Reply::Granted { counter }, time));
     let foreign = answer(
         FENCED,
         list(vec![Value::Int(0), text("data"), Value::Int(-1)]),
@@ -141,6 +160,38 @@ fn a_fenced_grant_brings_counter_or_rival_and_the_time_of_the_node() {
 }
 
 #[test]
+fn a_release_says_whether_it_deleted_and_who_listens() {
+    for (said, expected) in [(1, true), (0, false)] {
+        let value = Value::Array(vec![Value::Int(said), Value::Int(4)]);
+        let Answer::Reply(reply) = answer(RELEASE, vec![value]) else {
+            panic!("no reply");
+        };
+        let (deleted, listeners) = (expected, 4);
+        assert_eq!(reply, Reply::Released { deleted, listeners });
+    }
+}
+
+#[test]
+fn a_note_is_read_and_one_of_a_later_version_is_a_hint_all_the_same() {
+    let taken = Note::Taken {
+        rival: 0x0a0b_0c0d,
+        left: Duration::from_millis(1500),
+    };
+    assert_eq!(note(b"1 freed 3"), Note::Freed { listeners: 3 });
+    assert_eq!(note(b"1 taken 0a0b0c0d 1500"), taken);
+    for odd in [
+        &b"1"[..],
+        b"2 freed 3",
+        b"1 freed -3",
+        b"1 taken x 5",
+        b"\xff",
+        b"",
+    ] {
+        assert_eq!(note(odd), Note::Freed { listeners: 0 });
+    }
+}
+
+#[test]
 fn a_raise_is_done_or_refused() {
     for (said, done) in [(1, true), (0, false), (-1, false)] {
         let reply = answer(RAISE, vec![Value::Int(said)]);
@@ -157,9 +208,7 @@ fn a_raise_is_done_or_refused() {
 fn a_script_is_spelled_out_once_and_again_when_the_server_has_lost_it() {
     let mut spelled = Spelled::default();
     let mut first_word = |entry: &Entry| {
-        let mut pipeline = Pipeline::new();
-        encode(entry, &mut spelled, &mut pipeline);
-        let sent = String::from_utf8(pipeline.get_packed_pipeline()).unwrap();
+        let sent = encoded(entry, &mut spelled);
         sent.split("\r\n").nth(2).unwrap().to_owned()
     };
     let mut release = entry(RELEASE);
@@ -179,7 +228,8 @@ fn only_another_lock_means_held() {
     let rival = text(&"02".repeat(20));
     let held = answer(Work::Inspect, vec![rival, Value::Int(700)]);
     let left = Some(Duration::from_millis(700));
-    assert_eq!(held, Answer::Reply(Reply::Held { left }));
+    let rival = Some(0x0202_0202);
+    assert_eq!(held, Answer::Reply(Reply::Held { left, rival }));
     let foreign = answer(Work::Inspect, vec![text("data"), Value::Int(-1)]);
     assert_eq!(
         foreign,

@@ -38,6 +38,19 @@ impl FencingToken {
         FencingToken(number)
     }
 
+    /// The token `steps` further on; none has none.
+    pub(crate) const fn plus(self, steps: u64) -> Self {
+        match self.0 {
+            0 => self,
+            number => FencingToken(number.saturating_add(steps)),
+        }
+    }
+
+    /// The first of a block of `size` numbers, of which this is the last.
+    pub(crate) const fn first_of(self, size: u64) -> Self {
+        FencingToken(self.0.saturating_sub(size.saturating_sub(1)))
+    }
+
     /// Whether this is [`FencingToken::NONE`].
     ///
     /// ```

@@ -177,6 +177,19 @@ impl Server {
         self.server.lock().everlasting(self.now())
     }
 
+    /// Refuses subscriptions from now on.
+    pub fn mute(&self) {
+        self.note("refuses subscriptions");
+        self.server.lock().mute();
+    }
+
+    /// How many connections listen for notes on `resource`.
+    #[must_use]
+    pub fn listeners(&self, resource: &str) -> usize {
+        let ending = key::lock_key("", resource.as_bytes());
+        self.server.lock().listeners_of(&ending)
+    }
+
     /// How many requests it has carried out.
     #[must_use]
     pub fn served(&self) -> u64 {
@@ -214,6 +227,12 @@ impl Link {
         self.world.touch();
         let now = self.world.now();
         self.server.lock().set_path(self.client(), path, now);
+    }
+
+    /// Each crossing takes from `least` to `most`, however far others are from the server.
+    pub fn latency(&self, least: Duration, most: Duration) {
+        let client = self.client();
+        self.server.lock().set_latency_of(client, least, most);
     }
 
     /// Nothing comes through; it will, in order, after [`Link::mend`].

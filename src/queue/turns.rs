@@ -1,0 +1,133 @@
+//! Whose turn it is: when the first in line asks, pauses, or listens (P12).
+
+use std::sync::Arc;
+
+use super::waiter::{State, Waiter};
+use super::{Queue, WaiterId};
+use crate::clock::Instant;
+use crate::coordinator::LeaseStore;
+use crate::quorum::Hint;
+use crate::quorum::backoff::part;
+
+impl<R> Queue<R> {
+    /// The lock at `key` is free as far as this client goes: the first in line is to have it.
+    pub(crate) fn freed(
+        &mut self,
+        key: &[u8],
+        (now, chance): (Instant, u64),
+        store: &mut dyn LeaseStore,
+    ) {
+        let Some(first) = self.lines.first(key) else {
+            return;
+        };
+        let asking = |waiter: &Waiter<R>| matches!(waiter.state, State::Asking(_));
+        if self
+            .waiters
+            .get(&first)
+            .is_some_and(|waiter| !asking(waiter))
+        {
+            self.take_turn(first, (now, chance), store);
+        }
+    }
+
+    /// Something was heard of the lock at `key`.
+    pub(crate) fn hint(
+        &mut self,
+        key: &[u8],
+        hint: Hint,
+        (now, chance): (Instant, u64),
+        store: &mut dyn LeaseStore,
+    ) {
+        let Some(first) = self.lines.first(key) else {
+            return;
+        };
+        let Some(waiter) = self.waiters.get(&first) else {
+            return;
+        };
+        let trip = store.trip();
+        match (hint, waiter.state) {
+            (Hint::Freed, State::Listening(_)) => {
+                let turns = store.rivals(key).saturating_add(1).max(2);
+                self.pause(first, now.after(part(trip * turns, chance)));
+            }
+            // Somebody was faster: what was a try would be a refusal.
+            (Hint::Taken { left }, State::Pausing(_)) if waiter.is_parkable() => {
+                let until = waiter.acquisition.look(now, Some(left), trip, chance);
+                self.await_note(first, until, store);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn await_note(&mut self, id: WaiterId, until: Instant, store: &mut dyn LeaseStore) {
+        let Some(waiter) = self.waiters.get_mut(&id) else {
+            return;
+        };
+        waiter.state = State::Listening(until);
+        self.timers.set(until, id);
+        let key = Arc::clone(&waiter.spec.key);
+        self.listen(&key, store);
+    }
+
+    pub(super) fn listen(&mut self, key: &Arc<[u8]>, store: &mut dyn LeaseStore) {
+        if self.lines.listen(key) {
+            store.listen(key);
+        }
+    }
+
+    /// The lock may be free, and `id` asks for it: at once, or where others wait for it, after a
+    /// chance delay, so that each of them may be first. They hear of a release a little later than
+    /// whoever releases.
+    pub(super) fn take_turn(
+        &mut self,
+        id: WaiterId,
+        (now, chance): (Instant, u64),
+        store: &mut dyn LeaseStore,
+    ) {
+        let Some(waiter) = self.waiters.get(&id) else {
+            return;
+        };
+        let rivals = store.rivals(&waiter.spec.key);
+        if rivals == 0 {
+            return self.ask(id, now, store);
+        }
+        let trip = store.trip();
+        let delay = trip + part(trip * rivals.saturating_add(1), chance);
+        self.pause(id, now.after(delay));
+    }
+
+    pub(super) fn pause(&mut self, id: WaiterId, until: Instant) {
+        if let Some(waiter) = self.waiters.get_mut(&id) {
+            let until = until.min(waiter.acquisition.deadline());
+            waiter.state = State::Pausing(until);
+            self.timers.set(until, id);
+        }
+    }
+
+    /// Somebody else may be the first in line now.
+    pub(super) fn wake_first(
+        &mut self,
+        key: &[u8],
+        held_here: bool,
+        now: Instant,
+        store: &mut dyn LeaseStore,
+    ) {
+        let Some(first) = self.lines.first(key) else {
+            return;
+        };
+        if self.waiters.get(&first).map(|waiter| waiter.state) != Some(State::Behind) {
+            return;
+        }
+        if held_here {
+            self.set_state(first, State::Parked);
+        } else {
+            self.ask(first, now, store);
+        }
+    }
+
+    pub(super) fn ignore(&mut self, key: &Arc<[u8]>, now: Instant, store: &mut dyn LeaseStore) {
+        if self.lines.ignore(key) {
+            store.idle(now, key);
+        }
+    }
+}
