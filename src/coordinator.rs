@@ -44,7 +44,7 @@ pub(crate) use timers::Timers;
 use watch::Sight;
 
 /// Where owner tokens come from: the operating system, or a simulation's seed.
-pub(crate) type Tokens = Box<dyn FnMut() -> Option<OwnerToken>>;
+pub(crate) type Tokens = Box<dyn FnMut() -> Option<OwnerToken> + Send>;
 
 /// Redlock over N nodes.
 pub(crate) struct Coordinator {
@@ -281,6 +281,10 @@ impl LeaseStore for Coordinator {
 
     fn unreleased(&self) -> usize {
         self.unanswered
+    }
+
+    fn pending(&self) -> usize {
+        self.asks.len()
     }
 
     fn nodes(&mut self, now: Instant) -> Vec<NodeStatus> {

@@ -23,6 +23,7 @@ use crate::queue::{Entrant, Queue, WaiterId};
 use crate::quorum::{FencingToken, Quorum};
 
 mod alarm;
+mod commands;
 mod core;
 mod handle;
 mod outcome;
@@ -32,6 +33,7 @@ mod thread;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) use self::core::Start;
 pub(crate) use self::core::{Core, Source};
+pub(crate) use commands::Commands;
 pub(crate) use handle::{AcquireReply, Claim, Command, Handle};
 pub(crate) use runner::{MakeNodes, Runner, Setup};
 pub(crate) use thread::start;
@@ -43,7 +45,7 @@ struct Caller {
 }
 
 /// Where chance comes from: a uniform draw over all of `u64`.
-pub(crate) type Chance = Box<dyn FnMut() -> u64>;
+pub(crate) type Chance = Box<dyn FnMut() -> u64 + Send>;
 
 /// The state machine of one client.
 pub(crate) struct Engine<S> {
@@ -210,6 +212,11 @@ impl<S: LeaseStore> Engine<S> {
     /// How many answers to releases stand between us and the end.
     pub(crate) fn unreleased(&self) -> usize {
         self.store.unreleased()
+    }
+
+    /// How many requests are under way.
+    pub(crate) fn pending(&self) -> usize {
+        self.store.pending()
     }
 
     /// Whether somebody has asked for the end.

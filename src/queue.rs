@@ -85,6 +85,7 @@ impl<R> Queue<R> {
             acquisition,
             entered: now,
             state: State::Behind,
+            missed: 0,
             in_line,
             adopts,
             reply,

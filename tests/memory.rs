@@ -198,3 +198,33 @@ fn delays_are_honoured_by_the_engines_own_alarm() {
     assert!(started.elapsed() >= latency * 4, "{:?}", started.elapsed());
     assert!(guard.is_held());
 }
+
+/// Callers carry out commands themselves where the engine is free, and leave them to its thread or
+/// to each other where it is not: none may be left lying.
+#[test]
+fn no_command_of_many_threads_is_left_lying() {
+    const THREADS: usize = 8;
+    const PAIRS: usize = 300;
+    let client = Client::in_memory(3);
+    let begin = Instant::now();
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let client = client.clone();
+            std::thread::spawn(move || {
+                for pair in 0..PAIRS {
+                    let lock = client.lock(format!("{thread}:{pair}"));
+                    let guard = block_on(lock.acquire()).expect("a free lock");
+                    // Every other one by its drop, for which nobody waits.
+                    if pair % 2 == 0 {
+                        block_on(guard.release()).expect("a release");
+                    }
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    block_on(client.close()).expect("all is released");
+    assert!(begin.elapsed() < Duration::from_secs(20), "something lay");
+}

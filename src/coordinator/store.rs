@@ -69,6 +69,8 @@ pub(crate) trait LeaseStore {
     /// What is left of the releases: how many answers are neither there nor owed by nodes that
     /// are down.
     fn unreleased(&self) -> usize;
+    /// How many requests to the nodes, each counted once for all of them, are under way.
+    fn pending(&self) -> usize;
     /// What is known of the nodes, without asking them.
     fn nodes(&mut self, now: Instant) -> Vec<NodeStatus>;
 }

@@ -39,12 +39,11 @@ impl Alarm {
     }
 
     /// Sets the alarm to `next`. An earlier one that is set already stays: it wakes the engine
-    /// for nothing, which is cheaper than a system call at every command.
-    pub(crate) fn arm(&mut self, next: Option<Instant>) {
-        let Some(next) = next else { return };
-        if self.armed.is_some_and(|armed| armed <= next) {
-            return;
-        }
+    /// for nothing, which is cheaper than a system call at every command. Says when it rings.
+    pub(crate) fn arm(&mut self, next: Option<Instant>) -> Option<Instant> {
+        let Some(next) = next.filter(|&next| self.armed.is_none_or(|armed| next < armed)) else {
+            return self.armed;
+        };
         self.armed = Some(next);
         #[cfg(target_os = "linux")]
         if let Kind::Timerfd(timer) = &self.kind
@@ -52,6 +51,7 @@ impl Alarm {
         {
             self.kind = Kind::Sleep;
         }
+        self.armed
     }
 
     /// Ends when the moment has come. Without one it never does.

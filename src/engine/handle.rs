@@ -1,10 +1,11 @@
 //! The callers' end of an engine: commands, the handle that sends them, and the claim on a lease.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use super::{Commands, Runner};
 use crate::coordinator::Secret;
 use crate::error::{AcquireError, Loss};
 use crate::keeper::{Cell, DetachReply, ExtendReply, HoldId, ReleaseReply};
@@ -69,16 +70,28 @@ pub(crate) enum Command {
 #[derive(Clone)]
 pub(crate) struct Handle(Arc<Line>);
 
+/// The engine that a thread and its callers share, once it is there.
+pub(super) type Seat = Arc<OnceLock<Weak<Mutex<Runner>>>>;
+
 struct Line {
-    commands: mpsc::UnboundedSender<Command>,
+    commands: Arc<Commands>,
+    seat: Seat,
     waiters: AtomicU64,
     process: u32,
 }
 
 impl Handle {
-    pub(crate) fn new(commands: mpsc::UnboundedSender<Command>) -> Self {
+    /// The end of an engine that takes everything from `commands` itself.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn new(commands: Arc<Commands>) -> Self {
+        Handle::seated(commands, Seat::default())
+    }
+
+    /// The end of an engine that callers drive, too, where it is free.
+    pub(super) fn seated(commands: Arc<Commands>, seat: Seat) -> Self {
         Handle(Arc::new(Line {
             commands,
+            seat,
             waiters: AtomicU64::new(1),
             process: std::process::id(),
         }))
@@ -91,8 +104,18 @@ impl Handle {
 
     /// `false` when the engine has ended, or lives in another process: a fork has no threads but
     /// the one that forked.
+    ///
+    /// Does not wait. Where nobody else is at the engine the command is carried out right here,
+    /// with a write to each node, which saves a hop to the engine's thread.
     pub(crate) fn send(&self, command: Command) -> bool {
-        self.is_of_this_process() && self.0.commands.send(command).is_ok()
+        let Line { commands, seat, .. } = &*self.0;
+        if !self.is_of_this_process() || !commands.push(command) {
+            return false;
+        }
+        if commands.is_crowded() || !serve_here(seat) || commands.len() > 0 {
+            commands.ring();
+        }
+        true
     }
 
     pub(crate) fn is_of_this_process(&self) -> bool {
@@ -101,6 +124,30 @@ impl Handle {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.0.commands.is_closed()
+    }
+}
+
+/// Does all that has been sent. `false` where the engine's thread must look after something.
+fn serve_here(seat: &Seat) -> bool {
+    let Some(runner) = seat.get().and_then(Weak::upgrade) else {
+        return false;
+    };
+    let Ok(mut engine) = runner.try_lock() else {
+        return false;
+    };
+    let inbox = engine.inbox();
+    let served = engine.serve_here();
+    drop(engine);
+    // What came last: its thread may have found the engine taken, and relies on us.
+    served && inbox.is_empty()
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // In a forked child a lock may be held for good, by a thread that is not there.
+        if self.process == std::process::id() {
+            self.commands.abandon();
+        }
     }
 }
 

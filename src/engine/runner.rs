@@ -1,14 +1,13 @@
 //! Feeds an engine: commands in, turns when something has arrived or is due, and the end.
 //!
-//! It runs on the client's thread, which waits between turns, and in a simulation, which does not.
+//! It runs on the client's thread, which waits between turns; now and then on a caller's, for what
+//! the caller asks; and in a simulation, where nothing waits.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-
 use super::alarm::Alarm;
-use super::{Chance, Command, Engine};
+use super::{Chance, Command, Commands, Engine};
 use crate::clock::{Clock, Instant};
 use crate::coordinator::{Coordinator, Rules, Tokens};
 use crate::node::{Inbox, Node};
@@ -29,14 +28,33 @@ pub(crate) struct Setup {
 /// The most commands taken in one turn.
 const COMMANDS: usize = 1024;
 
+/// The most commands, and the most events of nodes, that a caller's thread deals with beside its
+/// own: the rest is the client's thread's.
+const FEW: usize = 16;
+
+/// How often a caller looks at what has come meanwhile.
+const LOOKS: u32 = 4;
+
+/// With more requests than this under way, commands wait for each other: one write for many costs
+/// less than the hop.
+const CROWD: usize = 8;
+
+/// Tasks that were answered together ask again together: for so long after a crowd the next is
+/// expected.
+const DISPERSAL: Duration = Duration::from_millis(5);
+
 /// An engine, and all that it is fed with.
 pub(crate) struct Runner {
     engine: Engine<Coordinator>,
-    commands: mpsc::UnboundedReceiver<Command>,
+    commands: Arc<Commands>,
     inbox: Inbox,
     clock: Clock,
     drain: Duration,
     batch: Vec<Command>,
+    /// When the alarm of its thread rings.
+    armed: Option<Instant>,
+    /// Until when callers do not work here.
+    crowded_until: Instant,
     /// Once it is to end.
     end: Option<End>,
 }
@@ -57,7 +75,7 @@ const PATIENCE: u32 = 10;
 impl Runner {
     pub(crate) fn new(
         setup: Setup,
-        commands: mpsc::UnboundedReceiver<Command>,
+        commands: Arc<Commands>,
         tokens: Tokens,
         chance: Chance,
     ) -> Self {
@@ -77,36 +95,66 @@ impl Runner {
             inbox,
             clock,
             drain,
-            batch: Vec::with_capacity(COMMANDS),
+            batch: Vec::new(),
+            armed: None,
+            crowded_until: Instant::from_nanos(0),
             end: None,
         }
     }
 
-    /// Waits until there is something to do: [`Runner::turn`] must follow.
-    pub(crate) async fn wait(&mut self, alarm: &mut Alarm) {
-        alarm.arm(self.next_timeout());
-        let ended = self.end.is_some();
-        tokio::select! {
-            biased;
-            count = self.commands.recv_many(&mut self.batch, COMMANDS), if !ended => {
-                if count == 0 {
-                    self.abandoned();
-                }
+    /// Sets the alarm of its thread.
+    pub(super) fn arm(&mut self, alarm: &mut Alarm) {
+        self.armed = alarm.arm(self.next_timeout());
+    }
+
+    /// Whether something has fallen due.
+    pub(super) fn is_late(&self) -> bool {
+        let due = self.next_timeout();
+        due.is_some_and(|due| due <= self.clock.now())
+    }
+
+    /// What its thread waits for beside the alarm and the commands.
+    pub(super) fn inbox(&self) -> Inbox {
+        self.inbox.clone()
+    }
+
+    /// Takes what has been sent, without waiting for it. [`Runner::turn`] must follow.
+    pub(crate) fn take(&mut self) {
+        if self.end.is_some() {
+            return;
+        }
+        let all = self.commands.take(&mut self.batch, COMMANDS);
+        if !all {
+            self.commands.ring();
+        }
+        if self.batch.is_empty() && self.commands.are_over() {
+            self.abandoned();
+        }
+    }
+
+    /// Does what has been sent on the thread of a caller. `false` where the engine's own thread
+    /// has to do it, or to do more.
+    ///
+    /// What falls due is left to that thread, which lets the nodes' answers in first. So is a
+    /// crowd: nobody shall work for many others on his way.
+    pub(super) fn serve_here(&mut self) -> bool {
+        let crowd = self.inbox.len() > FEW || self.commands.len() > FEW;
+        if self.end.is_some() || crowd || self.is_late() {
+            return false;
+        }
+        // Answers that come while the requests are still being written save the caller the wait.
+        for _ in 0..LOOKS {
+            self.take();
+            if !self.turn() || self.end.is_some() {
+                return false;
             }
-            () = self.inbox.arrived() => {}
-            () = alarm.ring() => {}
+            if self.inbox.is_empty() {
+                break;
+            }
         }
-        if self
-            .next_timeout()
-            .is_some_and(|due| due <= self.clock.now())
-        {
-            // After a stall of this thread, or of the whole process, answers may have been here
-            // before anything fell due. The connections read them first, or nodes that answered
-            // in time are taken for silent ones: once to hear from the operating system, and once
-            // to let the connections run.
-            tokio::task::yield_now().await;
-            tokio::task::yield_now().await;
-        }
+        let next = self.next_timeout();
+        let earlier = next.is_some_and(|next| self.armed.is_none_or(|armed| next < armed));
+        !earlier
     }
 
     /// Client and guards are gone: what they left behind is released.
@@ -131,6 +179,7 @@ impl Runner {
             self.engine.command(now, command);
         }
         self.engine.turn(self.clock.now());
+        self.look_for_crowd();
         if self.engine.is_closing() && self.end.is_none() {
             self.refuse();
             self.begin_end(self.clock.now());
@@ -149,10 +198,17 @@ impl Runner {
         !ended
     }
 
+    fn look_for_crowd(&mut self) {
+        let now = self.clock.now();
+        if self.engine.pending() > CROWD {
+            self.crowded_until = now.after(DISPERSAL);
+        }
+        self.commands.set_crowded(now < self.crowded_until);
+    }
+
     /// Answers what was sent before the channel closed.
     fn refuse(&mut self) {
-        self.commands.close();
-        while let Ok(command) = self.commands.try_recv() {
+        for command in self.commands.close() {
             self.engine.command(self.clock.now(), command);
         }
         self.engine.turn(self.clock.now());
@@ -166,21 +222,21 @@ impl Runner {
     }
 }
 
-#[cfg(any(test, feature = "test-util"))]
-impl Runner {
-    /// Takes what has been sent, without waiting for it: the simulation's way.
-    pub(crate) fn take(&mut self) {
-        while let Ok(command) = self.commands.try_recv() {
-            self.batch.push(command);
-        }
-        if self.batch.is_empty() && self.end.is_none() && self.commands.is_closed() {
-            self.abandoned();
-        }
-    }
-
-    /// Whether anything has come in, be it due or not.
-    pub(crate) fn is_busy(&self) -> bool {
-        let left = self.commands.is_closed() && self.end.is_none();
-        left || !self.commands.is_empty() || !self.inbox.is_empty()
+impl Drop for Runner {
+    fn drop(&mut self) {
+        // Whoever sends from now on is told that there is nobody.
+        drop(self.commands.close());
     }
 }
+
+#[cfg(any(test, feature = "test-util"))]
+impl Runner {
+    /// Whether anything has come in, be it due or not.
+    pub(crate) fn is_busy(&self) -> bool {
+        let left = self.commands.are_over() && self.end.is_none();
+        left || self.commands.len() > 0 || !self.inbox.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
@@ -63,6 +62,9 @@ impl LeaseStore for Down {
     fn unreleased(&self) -> usize {
         0
     }
+    fn pending(&self) -> usize {
+        0
+    }
     fn nodes(&mut self, _: Instant) -> Vec<NodeStatus> {
         Vec::new()
     }
@@ -76,14 +78,13 @@ fn at(millis: u64) -> Instant {
 fn a_round_that_fails_at_once_is_dealt_with_in_the_same_turn() {
     let (quorum, clock) = (Quorum::of(3), Clock::Boot);
     let mut engine = Engine::new(Down::default(), quorum, clock, Box::new(|| 0));
-    let (commands, _receiver) = mpsc::unbounded_channel();
     let (reply, mut outcome) = oneshot::channel();
     let acquire = Command::Acquire {
         id: 1,
         spec: spec(2),
         wait: Wait::Forever,
         adopts: None,
-        handle: Handle::new(commands),
+        handle: Handle::new(Arc::default()),
         reply,
     };
     engine.command(at(0), acquire);

@@ -49,6 +49,9 @@ impl LeaseStore for Nobody {
     fn unreleased(&self) -> usize {
         0
     }
+    fn pending(&self) -> usize {
+        0
+    }
     fn nodes(&mut self, _: Instant) -> Vec<NodeStatus> {
         Vec::new()
     }

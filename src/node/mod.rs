@@ -177,7 +177,7 @@ pub(crate) enum Event {
 }
 
 /// One server, as the coordinator sees it.
-pub(crate) trait Node {
+pub(crate) trait Node: Send {
     /// How it is called in errors and logs: never with a secret.
     fn name(&self) -> &str;
 
@@ -255,6 +255,11 @@ impl Inbox {
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn bell(&self) -> Arc<Notify> {
         Arc::clone(&self.arrived)
+    }
+
+    /// How many events are to be taken out.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
     }
 
     /// Whether there is nothing to be taken out.

@@ -1,6 +1,7 @@
 //! Whose turn it is: when the first in line asks, pauses, or listens (P12).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::waiter::{State, Waiter};
 use super::{Queue, WaiterId};
@@ -47,8 +48,8 @@ impl<R> Queue<R> {
         let trip = store.trip();
         match (hint, waiter.state) {
             (Hint::Freed, State::Listening(_)) => {
-                let turns = store.rivals(key).saturating_add(1).max(2);
-                self.pause(first, now.after(part(trip * turns, chance)));
+                let span = span(store.rivals(key), waiter.missed, trip);
+                self.pause(first, now.after(part(span, chance)));
             }
             // Somebody was faster: what was a try would be a refusal.
             (Hint::Taken { left }, State::Pausing(_)) if waiter.is_parkable() => {
@@ -64,6 +65,7 @@ impl<R> Queue<R> {
             return;
         };
         waiter.state = State::Listening(until);
+        waiter.missed = waiter.missed.saturating_add(1);
         self.timers.set(until, id);
         let key = Arc::clone(&waiter.spec.key);
         self.listen(&key, store);
@@ -92,7 +94,7 @@ impl<R> Queue<R> {
             return self.ask(id, now, store);
         }
         let trip = store.trip();
-        let delay = trip + part(trip * rivals.saturating_add(1), chance);
+        let delay = trip + part(span(rivals, waiter.missed, trip), chance);
         self.pause(id, now.after(delay));
     }
 
@@ -129,5 +131,27 @@ impl<R> Queue<R> {
         if self.lines.ignore(key) {
             store.idle(now, key);
         }
+    }
+}
+
+/// The span over which contenders spread their tries: a turn of one round for each of them, and
+/// two at least. Whoever has waited for long takes an earlier part of it, and is served in the end.
+fn span(rivals: u32, missed: u32, trip: Duration) -> Duration {
+    let all = rivals.saturating_add(1).max(2);
+    let aged = u64::from(all) * u64::from(all) / (u64::from(all) + u64::from(missed));
+    trip * u32::try_from(aged.max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_room_for_all_and_shrinks_for_those_who_wait_long() {
+        let trip = Duration::from_millis(1);
+        let turns = |rivals, missed| span(rivals, missed, trip).as_millis();
+        assert_eq!((turns(0, 0), turns(1, 0), turns(7, 0)), (2, 2, 8));
+        assert_eq!((turns(7, 8), turns(7, 24), turns(7, u32::MAX)), (4, 2, 1));
+        assert!(turns(u32::MAX, 0) > 1_000_000);
     }
 }

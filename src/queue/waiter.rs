@@ -14,6 +14,8 @@ pub(super) struct Waiter<R> {
     pub(super) acquisition: Acquisition,
     pub(super) entered: Instant,
     pub(super) state: State,
+    /// How often somebody else was faster since it came.
+    pub(super) missed: u32,
     /// Whether it stands in the resource's line: a single try does not.
     pub(super) in_line: bool,
     /// Takes this lease over, instead of asking for a new one.

@@ -3,15 +3,13 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::mpsc;
-
 use crate::clock::Instant;
 use crate::coordinator::Tokens;
-use crate::engine::{Chance, Command, Handle, Runner, Setup, Start};
+use crate::engine::{Chance, Commands, Handle, Runner, Setup, Start};
 use crate::node::OwnerToken;
 use crate::node::memory::chance;
 
-type Newborn = (Setup, mpsc::UnboundedReceiver<Command>);
+type Newborn = (Setup, Arc<Commands>);
 
 /// A process.
 pub(super) struct Process {
@@ -39,10 +37,10 @@ impl Process {
     pub(super) fn start(&self) -> Arc<Start> {
         let newborn = Arc::clone(&self.newborn);
         Arc::new(move |setup| {
-            let (sender, receiver) = mpsc::unbounded_channel();
+            let commands = Arc::<Commands>::default();
             let mut newborn = newborn.lock().unwrap_or_else(PoisonError::into_inner);
-            newborn.push((setup, receiver));
-            Ok(Handle::new(sender))
+            newborn.push((setup, Arc::clone(&commands)));
+            Ok(Handle::new(commands))
         })
     }
 
