@@ -200,11 +200,12 @@ impl LeaseStore for Coordinator {
         self.begin_round(now, attempt, key, secret, (ask, None), timing);
     }
 
+    fn secret(&self, lease: LeaseId) -> Option<Secret> {
+        self.held.get(&lease).map(Held::secret)
+    }
+
     fn forget(&mut self, lease: LeaseId) -> Option<Secret> {
-        self.held.remove(&lease).map(|held| Secret {
-            owner: held.order.token,
-            fence: held.token,
-        })
+        self.held.remove(&lease).as_ref().map(Held::secret)
     }
 
     fn abandon(&mut self, now: Instant, attempt: AttemptId) {

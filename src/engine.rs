@@ -117,6 +117,13 @@ impl<S: LeaseStore> Engine<S> {
                 let freed = self.keeper.detach(hold, token, reply, now, store);
                 self.freed(freed, now);
             }
+            Command::Secret { hold, reply } => {
+                if self.keeper.key_of(hold).is_some()
+                    && let Some(secret) = self.store.secret(hold.lease)
+                {
+                    let _ = reply.send(secret);
+                }
+            }
             Command::Nodes { reply } => {
                 let _ = reply.send(self.store.nodes(now));
             }

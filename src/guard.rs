@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::config::Settings;
+use crate::coordinator::Secret;
 use crate::engine::{Claim, Command};
 use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
 use crate::keeper::Cell;
@@ -196,6 +197,18 @@ impl Guard {
             }),
             Err(_) => Err(cell.loss().unwrap_or(Loss::Closed)),
         }
+    }
+
+    /// What proves the lease, for whatever else is bound to it.
+    ///
+    /// # Errors
+    /// The reason, where the lock is lost already.
+    pub(crate) async fn secret(&self) -> Result<Secret, Loss> {
+        let (reply, secret) = oneshot::channel();
+        let hold = self.claim.hold;
+        self.claim.send(Command::Secret { hold, reply });
+        let answer = secret.await;
+        answer.map_err(|_| self.loss().unwrap_or(Loss::Closed))
     }
 
     /// Releases the lock on all nodes, and waits until a quorum has confirmed it, for

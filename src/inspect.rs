@@ -16,6 +16,7 @@ use tracing::warn;
 mod force;
 #[cfg(feature = "serde")]
 mod json;
+mod label;
 mod list;
 mod owner;
 mod status;
@@ -30,6 +31,7 @@ use crate::node::inspect::{Inspector, Scan};
 use crate::node::script;
 use crate::quorum::{FencingToken, Quorum};
 pub use force::{ForceReleaseError, ForcedRelease};
+pub use label::Label;
 pub use list::{Listed, Listing};
 pub use owner::OwnerId;
 pub use status::Status;
@@ -91,15 +93,17 @@ impl Client {
         let key = key::lock_key(&look.prefix, &resource);
         let answers = look.nodes.read([key].into(), true).await;
         let mut contents = Vec::with_capacity(answers.len());
-        let mut counter = None;
+        let (mut counter, mut labels) = (None, Vec::new());
         for answer in answers.into_iter().flatten() {
             contents.push(answer.map(|reading| {
                 counter = counter.max(reading.counter);
+                labels.extend(reading.label);
                 reading.content
             }));
         }
         Ok(Status {
             resource,
+            label: verdict::label(look.quorum, &contents, labels.iter()),
             state: verdict::judge(look.quorum, &contents),
             nodes: verdict::name(look.nodes.names(), &contents),
             quorum: look.quorum,

@@ -35,15 +35,15 @@ mod ticket;
 
 pub use check::{ClockReading, Finding, NodeReport, Report, Severity};
 pub use client::{Client, CloseError};
-pub use config::{Config, ConfigError, Jitter, Node, Origin, RestartGuard};
+pub use config::{Config, ConfigError, Effective, Jitter, Node, Origin, RestartGuard};
 pub use error::{
     AcquireError, AttachError, Attempt, ExtendError, Loss, NodeVote, ReleaseError, Released,
     RunError, Vote,
 };
 pub use guard::{Guard, Held, Lost};
 pub use inspect::{
-    ForceReleaseError, ForcedRelease, KeyState, Listed, Listing, LockState, NodeKey, OwnerId,
-    Status,
+    ForceReleaseError, ForcedRelease, KeyState, Label, Listed, Listing, LockState, NodeKey,
+    OwnerId, Status,
 };
 pub use lock::Lock;
 pub use node::{Fault, FaultKind};

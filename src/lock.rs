@@ -17,6 +17,8 @@ use crate::key;
 use crate::queue::{Spec, Terms, WaiterId};
 use crate::quorum::Wait;
 
+mod notice;
+
 /// The lock on one resource, with the settings it is used with. Holds nothing by itself.
 ///
 /// ```

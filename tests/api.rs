@@ -45,6 +45,8 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<NodeKey>();
     shared::<KeyState>();
     shared::<OwnerId>();
+    shared::<Label>();
+    shared::<Effective>();
     shared::<Listing>();
     shared::<Listed>();
     shared::<ForcedRelease>();

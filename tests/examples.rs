@@ -42,6 +42,7 @@ fn program(name: &str) -> PathBuf {
 /// Those of this build, so that nothing is built twice.
 fn features() -> Vec<&'static str> {
     let all = [
+        ("cli", cfg!(feature = "cli")),
         ("postgres", cfg!(feature = "postgres")),
         ("serde", cfg!(feature = "serde")),
         ("test-util", cfg!(feature = "test-util")),

@@ -24,6 +24,11 @@ pub enum Origin {
         /// Its name.
         variable: Arc<str>,
     },
+    /// An argument of a command.
+    Flag {
+        /// Its name, with its dashes.
+        flag: Arc<str>,
+    },
 }
 
 impl Origin {
@@ -46,6 +51,7 @@ impl fmt::Display for Origin {
                 (None, None) => f.write_str("TOML text"),
             },
             Origin::Env { variable } => write!(f, "environment variable {variable}"),
+            Origin::Flag { flag } => write!(f, "argument {flag}"),
         }
     }
 }

@@ -14,6 +14,7 @@ mod address;
 mod builder;
 mod check;
 mod duration;
+mod effective;
 mod env;
 mod error;
 #[cfg(feature = "serde")]
@@ -30,6 +31,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub(crate) use duration::show;
+pub use effective::Effective;
 pub use error::{ConfigError, Origin};
 pub use node::Node;
 pub(crate) use resource::check_resource;

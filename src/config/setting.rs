@@ -116,7 +116,6 @@ impl Setting {
     }
 
     /// The setting of this full name.
-    #[cfg(any(test, feature = "serde"))]
     pub(super) fn named(name: &str) -> Option<Self> {
         Setting::ALL.into_iter().find(|it| it.name() == name)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AttemptId, LeaseId};
+use super::{AttemptId, LeaseId, Secret};
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::node::{AskId, Order};
@@ -92,4 +92,13 @@ pub(super) struct Held {
     pub(super) span: Duration,
     /// What the nodes' counters should be.
     pub(super) spread: Spread,
+}
+
+impl Held {
+    pub(super) fn secret(&self) -> Secret {
+        Secret {
+            owner: self.order.token,
+            fence: self.token,
+        }
+    }
 }

@@ -43,6 +43,8 @@ pub(crate) trait LeaseStore {
     fn extend(&mut self, now: Instant, lease: LeaseId, timing: &Timing, present: Instant);
     /// Gives the lease up everywhere. Nothing is sent for it afterwards.
     fn release(&mut self, now: Instant, lease: LeaseId, timing: &Timing);
+    /// What proves the lease, where it is held.
+    fn secret(&self, lease: LeaseId) -> Option<Secret>;
     /// Lets go of the lease without a release: whoever has the secret may adopt it.
     fn forget(&mut self, lease: LeaseId) -> Option<Secret>;
     /// Somebody waits for the lock at `key`: what is heard of it comes as a hint. What is asked of

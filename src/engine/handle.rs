@@ -48,6 +48,11 @@ pub(crate) enum Command {
         token: FencingToken,
         reply: DetachReply,
     },
+    /// What proves the lease, which stays as it is. No answer where there is none.
+    Secret {
+        hold: HoldId,
+        reply: DetachReply,
+    },
     /// What is known of the nodes.
     Nodes {
         reply: oneshot::Sender<Vec<NodeStatus>>,

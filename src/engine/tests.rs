@@ -31,6 +31,9 @@ impl LeaseStore for Down {
         });
     }
     fn adopt(&mut self, _: Instant, _: AttemptId, _: &Arc<[u8]>, _: Secret, _: &Timing) {}
+    fn secret(&self, _: LeaseId) -> Option<Secret> {
+        None
+    }
     fn forget(&mut self, _: LeaseId) -> Option<Secret> {
         None
     }

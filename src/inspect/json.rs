@@ -80,6 +80,7 @@ impl Serialize for Status {
         let mut map = to.serialize_map(None)?;
         name(&mut map, "resource", &self.resource)?;
         state(&mut map, &self.state)?;
+        map.serialize_entry("label", &self.label)?;
         map.serialize_entry("needed", &self.needed())?;
         map.serialize_entry("fencing_counter", &self.token)?;
         map.serialize_entry("fingerprint", &self.fingerprint)?;
@@ -93,6 +94,7 @@ impl Serialize for Listed {
         let mut map = to.serialize_map(None)?;
         name(&mut map, "resource", &self.resource)?;
         state(&mut map, &self.state)?;
+        map.serialize_entry("label", &self.label)?;
         map.serialize_entry("copies", &self.copies)?;
         map.end()
     }

@@ -78,6 +78,7 @@ pub struct Listed {
     pub(super) resource: Vec<u8>,
     pub(super) state: LockState,
     pub(super) copies: usize,
+    pub(super) label: Option<String>,
 }
 
 impl Listed {
@@ -106,6 +107,13 @@ impl Listed {
             LockState::Held { owner, .. } => Some(owner),
             _ => None,
         }
+    }
+
+    /// What the holder says of itself, where it does: see [`Client::label`](crate::Client::label).
+    /// It is anybody's text, and no proof of anything.
+    #[must_use]
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
     }
 
     /// For how long it is held yet, as in [`LockState::Held`].
@@ -162,16 +170,19 @@ pub(super) fn judge(
     prefix: &str,
 ) -> Vec<Listed> {
     let listed = |(place, key): (usize, &Vec<u8>)| {
-        let content = |node: &Vec<Result<Reading, Fault>>| {
-            let reading = node.get(place)?.clone();
-            Some(reading.map(|reading| reading.content))
+        let readings = || answers.iter().filter_map(|node| node.get(place));
+        let content = |reading: &Result<Reading, Fault>| match reading {
+            Ok(reading) => Ok(reading.content.clone()),
+            Err(fault) => Err(fault.clone()),
         };
-        let contents: Vec<_> = answers.iter().filter_map(content).collect();
+        let contents: Vec<_> = readings().map(content).collect();
+        let labels = readings().flatten().flat_map(|reading| &reading.label);
         let lock = |content: &&Result<Content, Fault>| matches!(content, Ok(Content::Lock { .. }));
         Some(Listed {
             resource: key::resource_of(prefix, key)?,
             state: verdict::judge(quorum, &contents),
             copies: contents.iter().filter(lock).count(),
+            label: verdict::label(quorum, &contents, labels),
         })
     };
     let listed = keys.iter().enumerate().filter_map(listed);
@@ -242,6 +253,7 @@ mod tests {
             Ok(Reading {
                 content: Content::Absent,
                 counter: None,
+                label: None,
             })
         };
         let answers = [vec![silent(), absent()], vec![silent(), absent()]];

@@ -16,6 +16,7 @@ use crate::quorum::{FencingToken, Quorum};
 pub struct Status {
     pub(super) resource: Arc<[u8]>,
     pub(super) state: LockState,
+    pub(super) label: Option<String>,
     pub(super) nodes: Vec<NodeKey>,
     pub(super) quorum: Quorum,
     pub(super) token: Option<FencingToken>,
@@ -54,6 +55,13 @@ impl Status {
             LockState::Held { owner, .. } => Some(owner),
             _ => None,
         }
+    }
+
+    /// What the holder says of itself, where it does: see [`Client::label`](crate::Client::label).
+    /// It is anybody's text, and no proof of anything.
+    #[must_use]
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
     }
 
     /// For how long it is held yet, as in [`LockState::Held`].

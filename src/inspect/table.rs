@@ -37,6 +37,9 @@ impl fmt::Display for Status {
             LockState::Held { owner, nodes, left } => {
                 let (left, nodes) = (remaining(*left), several(*nodes, "node"));
                 writeln!(f, "by {owner}… on {nodes}, {left} unless extended")?;
+                if let Some(label) = &self.label {
+                    writeln!(f, "{}", cut(&plain(label), WIDTH))?;
+                }
             }
             LockState::Free => writeln!(f, "nobody holds it")?,
             LockState::Split => writeln!(f, "nobody has a quorum, and no quorum is free")?,
@@ -123,7 +126,11 @@ impl fmt::Display for Listing {
             return Ok(());
         }
         writeln!(f)?;
-        let mut rows = vec![["resource", "state", "nodes", "left", "owner"].map(str::to_owned)];
+        let head = ["resource", "state", "nodes", "left", "owner", "label"];
+        let labelled = self.locks.iter().any(|lock| lock.label.is_some());
+        let label = if labelled { "label" } else { "" };
+        let mut rows =
+            vec![[head[0], head[1], head[2], head[3], head[4], label].map(str::to_owned)];
         rows.extend(self.locks.iter().map(|lock| {
             let left = match lock.state {
                 LockState::Held { left, .. } => left.map_or("for ever".into(), short),
@@ -136,6 +143,7 @@ impl fmt::Display for Listing {
                 format!("{}/{count}", lock.copies),
                 left,
                 owner,
+                lock.label.as_deref().map(plain).unwrap_or_default(),
             ]
         }));
         table(f, &rows)
@@ -172,7 +180,7 @@ fn table<const N: usize>(f: &mut fmt::Formatter<'_>, rows: &[[String; N]]) -> fm
         let line: Vec<String> = cells
             .map(|(cell, width)| format!("{cell:<width$}"))
             .collect();
-        writeln!(f, "{}", line.join("  ").trim_end())?;
+        writeln!(f, "{}", cut(line.join("  ").trim_end(), WIDTH))?;
     }
     Ok(())
 }
@@ -210,6 +218,11 @@ fn remaining(left: Option<Duration>) -> String {
         Some(left) => format!("{} left", short(left)),
         None => "does not expire".to_owned(),
     }
+}
+
+/// Anybody's text, which must not steer a terminal.
+fn plain(label: &str) -> String {
+    label.escape_debug().to_string()
 }
 
 /// In the unit that people think in.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::owner::OwnerId;
-use crate::node::inspect::Content;
+use crate::node::inspect::{Content, Label};
 use crate::node::{Fault, OwnerToken};
 use crate::quorum::Quorum;
 
@@ -111,6 +111,20 @@ fn by_owner(contents: &[Result<Content, Fault>]) -> BTreeMap<OwnerToken, Vec<Opt
         }
     }
     owners
+}
+
+/// What the owner that has a quorum says of itself; labels of other owners say nothing of this
+/// one.
+pub(super) fn label<'a>(
+    quorum: Quorum,
+    contents: &[Result<Content, Fault>],
+    mut labels: impl Iterator<Item = &'a Label>,
+) -> Option<String> {
+    let owners = by_owner(contents);
+    let holds = |lefts: &Vec<_>| lefts.len() >= quorum.needed();
+    let (holder, _) = owners.iter().find(|(_, lefts)| holds(lefts))?;
+    let label = labels.find(|label| label.owner == *holder)?;
+    Some(label.text.clone())
 }
 
 /// What the contents of all N nodes come to.

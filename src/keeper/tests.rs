@@ -18,6 +18,9 @@ struct Nobody;
 impl LeaseStore for Nobody {
     fn acquire(&mut self, _: Instant, _: AttemptId, _: &Arc<[u8]>, _: &Timing) {}
     fn adopt(&mut self, _: Instant, _: AttemptId, _: &Arc<[u8]>, _: Secret, _: &Timing) {}
+    fn secret(&self, _: LeaseId) -> Option<Secret> {
+        None
+    }
     fn forget(&mut self, _: LeaseId) -> Option<Secret> {
         None
     }

@@ -40,6 +40,9 @@ pub(crate) trait Inspector: Send + Sync {
     /// The keys that begin as `scan` says and end in `}`.
     fn scan(&self, scan: Scan) -> Answers<Names>;
 
+    /// Writes a label beside a lock of this owner, or takes it away; says where it did.
+    fn label(&self, order: LabelOrder) -> Answers<Result<bool, Fault>>;
+
     /// Deletes the key if a lock is there, and says what was.
     fn delete(&self, key: Arc<[u8]>) -> Answers<Result<Content, Fault>>;
 }
@@ -86,6 +89,26 @@ impl Names {
     }
 }
 
+/// What `label.lua` is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct LabelOrder {
+    /// The lock's key.
+    pub(crate) key: Arc<[u8]>,
+    pub(crate) owner: OwnerToken,
+    /// Empty takes the label away.
+    pub(crate) text: Arc<str>,
+    pub(crate) lasts: Duration,
+    /// What is left of the lock itself from now on, where that changes.
+    pub(crate) lock_lasts: Option<Duration>,
+}
+
+/// A label, and whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    pub(crate) owner: OwnerToken,
+    pub(crate) text: String,
+}
+
 /// What is under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -105,14 +128,16 @@ pub(crate) struct Reading {
     pub(crate) content: Content,
     /// `None` where there is none, or something that is no counter.
     pub(crate) counter: Option<u64>,
+    /// `None` where there is none, or something that is no label.
+    pub(crate) label: Option<Label>,
 }
 
-/// Reads the answers to GET, PTTL and, with a third, GET of the counter.
+/// Reads the answers to GET, PTTL, GET of the label and, with a fourth, GET of the counter.
 ///
 /// # Errors
 /// What the node said instead.
 pub(super) fn reading(values: &[Value]) -> Result<Reading, Fault> {
-    let [owner, left, counter @ ..] = values else {
+    let [owner, left, label, counter @ ..] = values else {
         return Err(FaultKind::Protocol.into());
     };
     Ok(Reading {
@@ -124,7 +149,38 @@ pub(super) fn reading(values: &[Value]) -> Result<Reading, Fault> {
             }
             _ => None,
         },
+        label: match label {
+            Value::BulkString(text) => parse_label(text),
+            _ => None,
+        },
     })
+}
+
+/// The key of the label beside a lock.
+pub(crate) fn label_key(lock: &[u8]) -> Vec<u8> {
+    [lock, b":label"].concat()
+}
+
+/// How a label stands on a node: the owner token, a space, the text.
+pub(crate) fn parse_label(stored: &[u8]) -> Option<Label> {
+    let (owner, rest) = stored.split_at_checked(OwnerToken::DIGITS)?;
+    let text = rest.strip_prefix(b" ")?;
+    Some(Label {
+        owner: OwnerToken::parse(owner)?,
+        text: String::from_utf8_lossy(text).into_owned(),
+    })
+}
+
+/// Reads the answer of `label.lua`.
+///
+/// # Errors
+/// What the node said instead.
+pub(super) fn labelled(value: &Value) -> Result<bool, Fault> {
+    match value {
+        Value::Int(done) => Ok(*done == 1),
+        Value::ServerError(error) => Err(server_fault(error)),
+        _ => Err(FaultKind::Protocol.into()),
+    }
 }
 
 fn content(owner: &Value, left: &Value) -> Result<Content, Fault> {
@@ -209,11 +265,11 @@ mod tests {
             (Value::Nil, 900, Content::Absent),
             (text("data"), -1, Content::Foreign),
         ] {
-            let read = reading(&[owner, Value::Int(left)]).unwrap();
+            let read = reading(&[owner, Value::Int(left), Value::Nil]).unwrap();
             assert_eq!((read.content, read.counter), (expected, None));
         }
         assert!(reading(&[text(TOKEN)]).is_err());
-        assert!(reading(&[text(TOKEN), Value::Okay]).is_err());
+        assert!(reading(&[text(TOKEN), Value::Okay, Value::Nil]).is_err());
     }
 
     #[test]
@@ -223,9 +279,24 @@ mod tests {
             (text("soup"), None),
             (Value::Nil, None),
         ] {
-            let read = reading(&[Value::Nil, Value::Int(-2), value]).unwrap();
+            let read = reading(&[Value::Nil, Value::Int(-2), Value::Nil, value]).unwrap();
             assert_eq!(read.counter, counter);
         }
+    }
+
+    #[test]
+    fn a_label_says_whose_it_is_or_is_none() {
+        let label = |value| {
+            let read = reading(&[Value::Nil, Value::Int(-2), value]);
+            read.unwrap().label
+        };
+        let good = label(text(&format!("{TOKEN} by hand"))).unwrap();
+        assert_eq!(good.owner, OwnerToken::parse(TOKEN.as_bytes()).unwrap());
+        assert_eq!(good.text, "by hand");
+        for other in ["", "by hand", TOKEN, &format!("{TOKEN}by hand")] {
+            assert_eq!(label(text(other)), None, "{other}");
+        }
+        assert_eq!(label(Value::Int(1)), None);
     }
 
     #[test]

@@ -38,5 +38,7 @@ pub(crate) static RAISE: LazyLock<Script> = LazyLock::new(|| Script::new(lifting
 pub(crate) static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(lifting!("extend.lua")));
 pub(crate) static FORCE: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("force.lua")));
+pub(crate) static LABEL: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("label.lua")));
 pub(crate) static RELEASE: LazyLock<Script> =
     LazyLock::new(|| Script::new(lifting!("release.lua")));

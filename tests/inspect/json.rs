@@ -37,7 +37,8 @@ async fn what_is_told_can_be_read_by_programs_and_has_no_secret() {
     let fingerprint = status["fingerprint"].clone();
     let expected = json!({
         "resource": null, "resource_hex": "61ff", "state": "held", "owner": "abababab",
-        "owner_nodes": 2, "left_ms": 1, "needed": 2, "fencing_counter": 42,
+        "owner_nodes": 2, "left_ms": 1, "needed": 2, "label": null,
+        "fencing_counter": 42,
         "fingerprint": fingerprint, "nodes": [on(0), on(1), down],
     });
     assert_eq!(status, expected);

@@ -11,6 +11,7 @@ mod support;
 mod force;
 #[cfg(feature = "serde")]
 mod json;
+mod label;
 mod list;
 #[cfg(feature = "test-util")]
 mod memory;

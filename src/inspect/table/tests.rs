@@ -46,6 +46,7 @@ fn a_status_is_read_at_a_glance() {
         state: super::super::verdict::judge(Quorum::of(5), &contents()),
         nodes: keys(),
         quorum: Quorum::of(5),
+        label: Some("web-3\u{1b}[2J".into()),
         token: Some(FencingToken::from_u64(42)),
         fingerprint: "0123abcd".into(),
     };
@@ -53,6 +54,7 @@ fn a_status_is_read_at_a_glance() {
     fits(&text);
     assert!(!format!("{status:?}").contains(SECRET));
     let head = "lock \"é{a}\\n\": held\nby a7a7a7a7… on 3 nodes, 900 ms left unless extended\n\
+                web-3\\u{1b}[2J\n\
                 quorum 3 of 5 nodes, node list 0123abcd, fencing counter 42\n\nnode  ";
     assert!(text.starts_with(head), "{text}");
     let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
@@ -87,6 +89,7 @@ fn a_listing_has_a_line_for_each_lock() {
         resource: resource.to_vec(),
         state: state.clone(),
         copies: 3,
+        label: Some("label ".repeat(40)),
     };
     let listing = Listing {
         prefix: Arc::from(&b"a"[..]),

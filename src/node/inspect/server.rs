@@ -12,11 +12,12 @@ use redis::{Pipeline, Value};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Answers, BATCH, Content, End, Inspector, Names, Reading, STEP, Scan, deleted, pattern, reading,
+    Answers, BATCH, Content, End, Inspector, LabelOrder, Names, Reading, STEP, Scan, deleted,
+    label_key, labelled, pattern, reading,
 };
 use crate::node::aside::aside;
 use crate::node::connect::{Stage, Target, Wire, connect, redis_fault};
-use crate::node::script::FORCE;
+use crate::node::script::{FORCE, LABEL};
 use crate::node::wire::server_fault;
 use crate::node::{Fault, FaultKind};
 
@@ -96,6 +97,21 @@ impl Inspector for ServerInspector {
         self.all(ask, Names::failed)
     }
 
+    fn label(&self, order: LabelOrder) -> Answers<Result<bool, Fault>> {
+        let ask = move |target, limit| {
+            let order = order.clone();
+            async move {
+                let write = over(&target, limit, async |line| {
+                    let pipeline = label(&order);
+                    let values = line.trip(&pipeline, 1).await?;
+                    labelled(values.first().unwrap_or(&Value::Nil))
+                });
+                write.await.and_then(|answer| answer)
+            }
+        };
+        self.all(ask, Err)
+    }
+
     fn delete(&self, key: Arc<[u8]>) -> Answers<Result<Content, Fault>> {
         let ask = move |target, limit| {
             let key = Arc::clone(&key);
@@ -112,6 +128,17 @@ impl Inspector for ServerInspector {
         };
         self.all(ask, Err)
     }
+}
+
+fn label(order: &LabelOrder) -> Pipeline {
+    let millis = |span: Duration| span.as_millis().max(1).to_string();
+    let mut pipeline = Pipeline::with_capacity(1);
+    let eval = pipeline.cmd("EVAL").arg(LABEL.text).arg(2);
+    eval.arg(&*order.key).arg(label_key(&order.key));
+    eval.arg(order.owner.as_bytes()).arg(&*order.text);
+    eval.arg(millis(order.lasts));
+    eval.arg(order.lock_lasts.map(millis).unwrap_or_default());
+    pipeline
 }
 
 /// The longest time for all the keys that one node is asked for.
@@ -178,7 +205,7 @@ async fn over<T>(
 
 /// A node that fails on the way has answered for the keys before.
 async fn read(line: &mut Line, keys: &[Vec<u8>], counters: bool) -> Vec<Result<Reading, Fault>> {
-    let (each, until) = (2 + usize::from(counters), Instant::now() + READING);
+    let (each, until) = (3 + usize::from(counters), Instant::now() + READING);
     let mut readings = Vec::with_capacity(keys.len());
     for batch in keys.chunks(BATCH) {
         if Instant::now() >= until {
@@ -189,6 +216,7 @@ async fn read(line: &mut Line, keys: &[Vec<u8>], counters: bool) -> Vec<Result<R
         let mut pipeline = Pipeline::with_capacity(each * batch.len());
         for key in batch {
             pipeline.cmd("GET").arg(key).cmd("PTTL").arg(key);
+            pipeline.cmd("GET").arg(label_key(key));
             if counters {
                 let counter = [&key[..], b":fence"].concat();
                 pipeline.cmd("GET").arg(counter);

@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures::future::FutureExt;
 
 use super::super::inspect::{
-    Answers, Content, End, Inspector, Names, Reading, STEP, Scan, deleted, reading,
+    Answers, Content, End, Inspector, LabelOrder, Names, Reading, STEP, Scan, deleted, label_key,
+    labelled, parse_label, reading,
 };
 use super::super::{Fault, FaultKind, OwnerToken};
 use super::faults::Path;
@@ -65,6 +66,11 @@ impl Inspector for MemoryInspector {
         self.all(false, ask, Names::failed)
     }
 
+    fn label(&self, order: LabelOrder) -> Answers<Result<bool, Fault>> {
+        let ask = move |server: &mut Server, now| server.label(&order, now);
+        self.all(false, ask, Err)
+    }
+
     fn delete(&self, key: Arc<[u8]>) -> Answers<Result<Content, Fault>> {
         let ask = move |server: &mut Server, now| server.force(&key, now);
         self.all(true, ask, Err)
@@ -98,7 +104,36 @@ impl Server {
     fn read(&self, key: &[u8], now: Millis) -> Result<Reading, Fault> {
         let [owner, left] = self.store.inspect(key, now);
         let counter = [key, b":fence"].concat();
-        reading(&[owner, left, self.store.read(&counter, now)])
+        let label = self.store.read(&label_key(key), now);
+        reading(&[owner, left, label, self.store.read(&counter, now)])
+    }
+
+    /// `label.lua`
+    fn label(&mut self, order: &LabelOrder, now: Instant) -> Result<bool, Fault> {
+        let now = self.hands.millis(now);
+        let until = |span: Duration| {
+            let millis = u64::try_from(span.as_millis().max(1)).unwrap_or(Millis::MAX);
+            Some(now.saturating_add(millis))
+        };
+        let (label, owner) = (label_key(&order.key), order.owner.as_bytes());
+        let stored = |key: &[u8]| Some(self.store.get(key, now)?.value.clone());
+        if order.text.is_empty() {
+            let before = stored(&label).and_then(|text| parse_label(&text));
+            let ours = before.is_some_and(|label| label.owner == order.owner);
+            let gone = ours && self.store.delete(&label).is_some();
+            return labelled(&redis::Value::Int(gone.into()));
+        }
+        if stored(&order.key).as_deref() != Some(owner) {
+            return labelled(&redis::Value::Int(0));
+        }
+        let text = [owner, b" ", order.text.as_bytes()].concat();
+        self.store.together(|store| {
+            if let Some(lasts) = order.lock_lasts {
+                store.put(&order.key, owner.to_vec(), until(lasts));
+            }
+            store.put(&label, text, until(order.lasts));
+        });
+        labelled(&redis::Value::Int(1))
     }
 
     fn scan(&self, plan: &Scan, now: Instant) -> Names {
