@@ -18,6 +18,9 @@ pub(crate) struct Commands {
     crowded: AtomicBool,
 }
 
+/// With room for more, the queue gives its memory back after a burst.
+const KEPT: usize = 4096;
+
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Command>,
@@ -51,6 +54,9 @@ impl Commands {
         let mut queue = self.lock();
         let count = queue.waiting.len().min(most);
         batch.extend(queue.waiting.drain(..count));
+        if queue.waiting.is_empty() && queue.waiting.capacity() > KEPT {
+            queue.waiting = VecDeque::new();
+        }
         queue.waiting.is_empty()
     }
 
