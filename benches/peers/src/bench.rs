@@ -151,7 +151,10 @@ fn present(field: &Field, about: &mut About) -> Vec<Contender> {
     for contender in ALL {
         match field.version(&contender) {
             Ok(version) => {
-                about.versions.push(version);
+                // quorumlock takes part twice.
+                if !about.versions.contains(&version) {
+                    about.versions.push(version);
+                }
                 contenders.push(contender);
             }
             Err(why) => {

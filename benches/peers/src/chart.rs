@@ -6,7 +6,7 @@ use crate::{contenders::ALL, report::Report, scenario::Scenario};
 
 const WIDTH: f64 = 720.0;
 /// Where the bars begin, and how long the longest is.
-const LEFT: f64 = 190.0;
+const LEFT: f64 = 206.0;
 const LONGEST: f64 = 400.0;
 const BAR: f64 = 18.0;
 const STEP: f64 = 26.0;

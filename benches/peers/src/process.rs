@@ -14,7 +14,10 @@
 use std::{
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::{
+        Arc, Mutex,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     thread,
     time::Duration,
 };
@@ -92,6 +95,8 @@ pub struct Worker {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
+    /// The last line of its complaints that speaks of an error.
+    complaint: Arc<Mutex<Option<String>>>,
 }
 
 impl Worker {
@@ -101,10 +106,11 @@ impl Worker {
             .command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot be started: {error}"))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = pipes else {
             return Err("has no pipes".to_owned());
         };
         let (sender, lines) = mpsc::channel();
@@ -115,10 +121,22 @@ impl Worker {
                 }
             }
         });
+        let complaint = Arc::new(Mutex::new(None));
+        let last = Arc::clone(&complaint);
+        thread::spawn(move || {
+            for line in BufReader::new(errors).lines().map_while(Result::ok) {
+                if line.contains("Error")
+                    && let Ok(mut last) = last.lock()
+                {
+                    *last = Some(line.trim().to_owned());
+                }
+            }
+        });
         Ok(Self {
             child,
             input,
             lines,
+            complaint,
         })
     }
 
@@ -127,7 +145,7 @@ impl Worker {
         line.push('\n');
         self.input
             .write_all(line.as_bytes())
-            .map_err(|_| "its worker has ended".to_owned())
+            .map_err(|_| self.end())
     }
 
     pub fn answer(&mut self, limit: Duration) -> Result<Answer, String> {
@@ -136,12 +154,20 @@ impl Worker {
             .recv_timeout(limit)
             .map_err(|error| match error {
                 RecvTimeoutError::Timeout => format!("no answer within {limit:?}"),
-                RecvTimeoutError::Disconnected => "its worker ended without an answer".to_owned(),
+                RecvTimeoutError::Disconnected => self.end(),
             })?;
         match serde_json::from_str(&line).map_err(|error| format!("answered {error}"))? {
             Answer::Error { error } => Err(error),
             answer => Ok(answer),
         }
+    }
+
+    /// What is to be said of a worker that has ended.
+    fn end(&self) -> String {
+        // Its last words come over another pipe.
+        thread::sleep(Duration::from_millis(100));
+        let complaint = self.complaint.lock().ok().and_then(|last| last.clone());
+        complaint.unwrap_or_else(|| "its worker has ended".to_owned())
     }
 }
 

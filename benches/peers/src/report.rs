@@ -104,6 +104,12 @@ impl Report {
 }
 
 impl About {
+    /// Whether the load before the run took more than half of the cores.
+    fn was_busy(&self) -> bool {
+        let load = self.load_before.split(' ').next().map(str::parse::<f64>);
+        matches!(load, Some(Ok(load)) if load > self.cores as f64 / 2.0)
+    }
+
     fn head(&self) -> String {
         let mut text = String::from("# quorumlock beside its peers\n\n");
         let quick = if self.quick { " --quick" } else { "" };
@@ -119,6 +125,9 @@ impl About {
             "{}; rounds in shuffled order: {}; seed {}; {} cores, load {} before and {} after.",
             self.date, self.rounds, self.seed, self.cores, self.load_before, self.load_after
         );
+        if self.was_busy() {
+            text.push_str(BUSY);
+        }
         let _ = writeln!(text, "\n- Five of: {}", self.server);
         for version in &self.versions {
             let _ = writeln!(text, "- {version}");
@@ -129,6 +138,11 @@ impl About {
         text
     }
 }
+
+const BUSY: &str = "
+**The machine had other work to do when this began. Run it again on a quiet one before you make
+anything of the figures.**
+";
 
 const NOTES: &str = "
 ## How to read it
@@ -150,7 +164,8 @@ of the machine, this run included.
 - *Calls* are by `INFO commandstats` and count those inside scripts, too; *sent* is what MONITOR on
   one node shows of clients, in a turn of its own, since that makes the node slower.
 - The bad node is beside four good ones; the healthy figure is of the same process before, for the
-  slow node over the same proxy. *By healthy* is the figure divided by the healthy one.
+  slow node over the same proxy. *By healthy* is the figure divided by the healthy one: below 1 where
+  the servers share their cores, since four are less work than five.
 - Why some hardly hand over, by their sources: node-redlock keeps what a split vote gave it until its
   ten retries are used up, and takes its own key for somebody else's meanwhile.
   distributed-lock-redis takes nothing back after a failed try, and releases only where a grant was
@@ -212,9 +227,19 @@ mod tests {
         report.add(Scenario::Hung, ALL[1].name, Err("no answer".to_owned()));
         assert_eq!(report.median(Scenario::Hung, ALL[1].name, "p50"), None);
         let text = report.markdown(&About::default());
-        assert!(
-            text.contains("rslock: a turn came to nothing: no answer."),
-            "{text}"
-        );
+        let told = format!("{}: a turn came to nothing: no answer.", ALL[1].name);
+        assert!(text.contains(&told), "{text}");
+    }
+
+    #[test]
+    fn a_busy_machine_is_told_of() {
+        let about = |load: &str| About {
+            load_before: load.to_owned(),
+            cores: 2,
+            ..About::default()
+        };
+        assert!(about("1.20 3.00 3.00").head().contains("other work"));
+        assert!(!about("0.80 3.00 3.00").head().contains("other work"));
+        assert!(!about("–").head().contains("other work"));
     }
 }

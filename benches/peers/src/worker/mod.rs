@@ -182,6 +182,7 @@ async fn repeat(peer: Peer, prefix: String, end: Instant) -> (Vec<f64>, u64) {
 
 /// The library's name and version, as the lock file of this crate has it.
 fn version(name: &str) -> String {
+    let name = name.split(' ').next().unwrap_or(name);
     let stated = include_str!("../../Cargo.lock")
         .split("[[package]]")
         .find(|package| package.contains(&format!("name = \"{name}\"\n")))
