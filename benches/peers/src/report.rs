@@ -153,13 +153,15 @@ of the machine, this run included.
 
 - Each contender is at its defaults: quorumlock gives out fencing tokens and extends what it holds,
   distributed-lock-redis extends, the others do neither. The TTL is 10 s where there is no default.
-- Each turn has processes of its own, which connect and warm up first. A caller asks again at once
-  when it has let go.
+- Each turn has processes of its own, which connect, warm up and begin together. A caller asks again
+  at once when it has let go.
 - *Hand-overs* go to another task, or to another process. *Lies free* is the share of the time in
   which no task was in its critical section. *Refused* counts the calls that ended without the lock,
   or a release that failed: a caller then asks again. distributed-lock-redis never waits, so a
   random pause of up to 200 ms goes before the next try, as rslock and pottery make it themselves.
 - *Longest wait* counts the waits that the end of a turn cut off: it is at least that.
+- *Gap* is the time from one holder's end to the next one's beginning, at hand-overs alone: who hands
+  over seldom may still do it quickly. *Per task* and *per process* are acquisitions in a turn.
 - *Two holders* counts grants that came before the last holder had left its critical section.
 - *Calls* are by `INFO commandstats` and count those inside scripts, too; *sent* is what MONITOR on
   one node shows of clients, in a turn of its own, since that makes the node slower.
