@@ -61,9 +61,18 @@ impl Servers {
 
     /// Stops a server as it stands: it accepts connections and answers nothing.
     pub fn pause(&self, index: usize) {
+        self.signal(index, libc::SIGSTOP);
+    }
+
+    /// Lets a stopped server go on.
+    pub fn resume(&self, index: usize) {
+        self.signal(index, libc::SIGCONT);
+    }
+
+    fn signal(&self, index: usize, signal: libc::c_int) {
         let pid = libc::pid_t::try_from(self.nodes[index].process.id()).expect("a process id");
         // SAFETY: kill takes two numbers; the process is a child that nobody has waited for.
-        assert_eq!(unsafe { libc::kill(pid, libc::SIGSTOP) }, 0);
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     }
 }
 
