@@ -117,9 +117,10 @@ impl Coordinator {
             return;
         };
         let hint = match note {
-            Note::Freed { listeners } => {
+            Note::Freed => listener.notes.freed(node),
+            Note::Crowd { listeners } => {
                 listener.rivals = listeners.saturating_sub(listener.notes.hears(node).into());
-                listener.notes.freed(node)
+                None
             }
             Note::Taken { rival, left } => listener.notes.taken(node, rival, left),
         };

@@ -20,5 +20,5 @@ elseif owner then
   answer = { 1, owner, redis.call('PTTL', KEYS[1]) }
   redis.call('DEL', KEYS[1])
 end
-redis.pcall('PUBLISH', KEYS[1], '1 freed 0')
+redis.pcall('PUBLISH', KEYS[1], '1 freed')
 return answer

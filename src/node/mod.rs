@@ -144,8 +144,10 @@ pub(crate) struct Life {
 /// What a node tells of a key to all who listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// It was let go, while so many connections listened.
-    Freed { listeners: u32 },
+    /// It was let go.
+    Freed,
+    /// So many connections listen.
+    Crowd { listeners: u32 },
     /// It was set by the owner whose token begins like this, for so long.
     Taken { rival: u32, left: Duration },
 }

@@ -125,15 +125,12 @@ fn extended(value: &Value) -> Answer {
 }
 
 fn released(value: &Value) -> Answer {
-    let Value::Array(parts) = value else {
-        return failed(value);
-    };
-    let [Value::Int(deleted @ (0 | 1)), Value::Int(listeners)] = parts[..] else {
+    let Value::Int(number @ 0..) = value else {
         return failed(value);
     };
     Answer::Reply(Reply::Released {
-        deleted: deleted == 1,
-        listeners: u32::try_from(listeners).unwrap_or(0),
+        deleted: number % 2 == 1,
+        listeners: u32::try_from(number / 2).unwrap_or(u32::MAX),
     })
 }
 

@@ -77,8 +77,7 @@ fn run(keys: &mut Keys, call: &ScriptCall) -> StubReply {
         StubReply::Array(vec![StubReply::Bulk(marker), StubReply::bulk(now)])
     } else if call.body.contains("-- Deletes the lock's key") {
         let ours = keys.get(key).as_ref() == first;
-        let deleted = i64::from(ours && keys.remove(key));
-        StubReply::Array([deleted, 0].map(StubReply::Int).into())
+        StubReply::Int(i64::from(ours && keys.remove(key)))
     } else if call.body.contains("-- Extends a lease") {
         let ttl = String::from_utf8_lossy(&call.args[1]).parse();
         let ttl = Duration::from_millis(ttl.expect("a TTL in milliseconds"));

@@ -141,8 +141,12 @@ impl Server {
                 let answer = self.store.release(key, token, now);
                 fence.and_then(|fence| self.store.lift(key, fence, now, time));
                 let listeners = self.listeners(key);
-                self.publish(key, &format!("1 freed {listeners}"), done);
-                vec![Value::Array(vec![answer, Value::Int(listeners)])]
+                self.publish(key, "1 freed", done);
+                if listeners > 0 {
+                    self.publish(key, &format!("1 crowd {listeners}"), done);
+                }
+                let deleted = i64::from(answer == Value::Int(1));
+                vec![Value::Int(deleted + 2 * listeners)]
             }
             Work::Inspect => self.store.inspect(key, now).into(),
         }

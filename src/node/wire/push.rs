@@ -40,12 +40,12 @@ pub(crate) fn note(payload: &[u8]) -> Note {
         })
     };
     let note = match words[..] {
-        ["1", "freed", listeners] => listeners
+        ["1", "crowd", listeners] => listeners
             .parse()
             .ok()
-            .map(|listeners| Note::Freed { listeners }),
+            .map(|listeners| Note::Crowd { listeners }),
         ["1", "taken", rival, left] => taken(rival, left),
         _ => None,
     };
-    note.unwrap_or(Note::Freed { listeners: 0 })
+    note.unwrap_or(Note::Freed)
 }
