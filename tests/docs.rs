@@ -61,6 +61,7 @@ fn local_links(text: &str) -> Vec<&str> {
 }
 
 /// The blocks of a text that are fenced as this language.
+#[cfg(all(feature = "serde", feature = "tls"))]
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     let start = format!("```{language}\n");
     let blocks = text.split(start.as_str()).skip(1);
