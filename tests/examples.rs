@@ -2,10 +2,13 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
 
-use support::{Cluster, Postgres};
+use support::{Cluster, Postgres, eventually, send_signal, spawn_tied};
 
 /// The example's program. `cargo test` has built it as a rule; where only this test was asked for,
 /// cargo builds it now, with the features and the profile of this test.
@@ -124,4 +127,93 @@ fn shared_file_refuses_the_stale_line() {
     let told = run("shared_file", &Cluster::start(5), None);
     assert!(told.contains("Ada's second line is not in it"), "{told}");
     println!("{told}");
+}
+
+/// A candidate whose lines go to `news`.
+fn candidate(name: &str, nodes: &Cluster, news: &Sender<String>) -> Child {
+    let mut command = Command::new(program("leader_election"));
+    command.arg(name).stdin(Stdio::null());
+    command.env("QUORUMLOCK_NODES", nodes.urls().join(","));
+    command.stdout(Stdio::piped());
+    let mut child = spawn_tied(command).expect("the example runs");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let news = news.clone();
+    std::thread::spawn(move || {
+        lines
+            .map_while(Result::ok)
+            .try_for_each(|line| news.send(line))
+    });
+    child
+}
+
+/// What the candidates say, each line until somebody asked for it.
+struct News {
+    lines: Receiver<String>,
+    kept: Vec<String>,
+}
+
+impl News {
+    /// The first line with `text` in it that was not asked for yet.
+    fn of(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(at) = self.kept.iter().position(|line| line.contains(text)) {
+                return self.kept.remove(at);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
+            self.kept
+                .push(line.unwrap_or_else(|_| panic!("nobody said {text:?}: {:?}", self.kept)));
+        }
+    }
+
+    /// Who leads next, and the term.
+    fn leader(&mut self) -> (String, u64) {
+        let line = self.of(" leads, term ");
+        let (name, term) = line.split_once(" leads, term ").expect("both");
+        (name.to_owned(), term.parse().expect("a number"))
+    }
+}
+
+#[test]
+fn a_leader_steps_down_on_loss_and_hands_over_when_it_leaves() {
+    let nodes = Cluster::start(3);
+    let (send, lines) = mpsc::channel();
+    let mut news = News {
+        lines,
+        kept: Vec::new(),
+    };
+    let ada = candidate("ada", &nodes, &send);
+    let (first, term) = news.leader();
+    assert_eq!(first, "ada");
+    let bob = candidate("bob", &nodes, &send);
+    news.of("bob stands");
+
+    for node in nodes.iter() {
+        node.probe().command(&["DEL", "quorumlock:{leader}"]);
+    }
+    // The next one may lead before: a holder hears of a deletion at its next extension.
+    news.of("ada steps down: ");
+    let (next, second_term) = news.leader();
+    assert!(second_term > term, "{second_term} after {term}");
+
+    // An interrupted leader releases, and says so by its exit status.
+    let (mut leaves, mut stays) = match next.as_str() {
+        "ada" => (ada, bob),
+        _ => (bob, ada),
+    };
+    send_signal(leaves.id(), libc::SIGINT).expect("it runs");
+    assert!(leaves.wait().expect("it ends").success());
+    let (last, third_term) = news.leader();
+    assert!(last != next && third_term > second_term, "{last}");
+    send_signal(stays.id(), libc::SIGINT).expect("it runs");
+    assert!(stays.wait().expect("it ends").success());
+    let free = || {
+        nodes
+            .probe()
+            .owners("quorumlock:{leader}")
+            .iter()
+            .all(Option::is_none)
+    };
+    assert!(eventually(Duration::from_secs(2), free));
 }

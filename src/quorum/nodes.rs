@@ -125,6 +125,35 @@ mod tests {
         }
     }
 
+    /// Whether any quorum of the one list shares a node with any of the other.
+    fn always_meet(one: NodeSet, other: NodeSet) -> bool {
+        let quorums = |list: NodeSet| {
+            let within = move |set: &NodeSet| set.minus(list).is_empty();
+            let all = (0..1 << 8).map(NodeSet).filter(within);
+            all.filter(move |set| Quorum::of(list.len()).reached_by(*set))
+        };
+        quorums(one).all(|a| quorums(other).all(|b| !a.and(b).is_empty()))
+    }
+
+    /// What docs/operations.md says about clients with two lists: one node more or less.
+    #[test]
+    fn lists_that_differ_by_one_node_share_a_node_in_every_two_quorums() {
+        for nodes in 1..8 {
+            assert!(always_meet(
+                NodeSet::first(nodes),
+                NodeSet::first(nodes + 1)
+            ));
+        }
+    }
+
+    #[test]
+    fn an_exchange_and_two_nodes_more_let_quorums_miss_each_other() {
+        let mut exchanged = NodeSet::first(4);
+        exchanged.insert(5);
+        assert!(!always_meet(NodeSet::first(5), exchanged));
+        assert!(!always_meet(NodeSet::first(3), NodeSet::first(5)));
+    }
+
     #[test]
     fn sets_do_what_sets_do() {
         let mut set = NodeSet::EMPTY;
