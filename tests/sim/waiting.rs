@@ -140,6 +140,23 @@ fn where_a_majority_tells_nothing_the_lock_is_polled() {
     }
 }
 
+#[test]
+fn a_standstill_in_a_round_is_not_taken_for_its_duration() {
+    let world = world(5);
+    let (holder, me) = (process(&world, TTL), process(&world, TTL));
+    let guard = acquire(&world, &holder);
+    let waiting = waiter(&world, &me);
+    run(&world, ms(8));
+    world.freeze(me.0, ms(600_000));
+    run(&world, ms(600_500));
+    assert!(guard.is_held());
+    drop(guard);
+    let freed = world.elapsed();
+    drop(finish(&world, &waiting, ms(600_000)));
+    let took = world.elapsed() - freed;
+    assert!(took <= ms(2_500), "{took:?}");
+}
+
 /// What several processes did that took turns on one lock.
 struct Turns {
     /// How often each had the lock.
