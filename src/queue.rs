@@ -183,9 +183,11 @@ impl<R> Queue<R> {
         self.ignore(&waiter.spec.key, now, store);
         if let Some(first) = self.lines.first(&waiter.spec.key)
             && let Some(next) = self.waiters.get_mut(&first)
-            && !matches!(next.state, State::Asking(_))
         {
-            next.state = State::Parked;
+            next.acquisition.ignores();
+            if !matches!(next.state, State::Asking(_)) {
+                next.state = State::Parked;
+            }
         }
         Some(Served {
             spec: waiter.spec,

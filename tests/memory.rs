@@ -1,10 +1,14 @@
 //! The public double: nodes in memory under the real client, on its own thread.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use futures::executor::block_on;
 use quorumlock::testing::{Clock, Cluster};
-use quorumlock::{AcquireError, Client, FaultKind, Loss, Released, RestartGuard, Vote};
+use quorumlock::{AcquireError, Client, FaultKind, Guard, Loss, Released, RestartGuard, Vote};
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -227,4 +231,77 @@ fn no_command_of_many_threads_is_left_lying() {
     }
     block_on(client.close()).expect("all is released");
     assert!(begin.elapsed() < Duration::from_secs(20), "something lay");
+}
+
+/// Polls `future` once, for `waker`.
+fn poll_for<F: Future>(future: Pin<&mut F>, waker: Arc<impl Wake + Send + Sync + 'static>) {
+    let waker = Waker::from(waker);
+    let poll = future.poll(&mut Context::from_waker(&waker));
+    assert!(poll.is_pending());
+}
+
+fn eventually(what: impl Fn() -> bool) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(5) {
+        if what() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    false
+}
+
+/// An executor may poll from within a waker, and its tasks use the client which calls that waker.
+#[test]
+fn a_waker_may_use_the_client_that_wakes_it() {
+    struct Busy(Client, Mutex<Option<Guard>>);
+    impl Wake for Busy {
+        fn wake(self: Arc<Self>) {
+            drop(self.1.lock().unwrap().take());
+            let lock = self.0.lock("third");
+            let mut third = pin!(lock.try_acquire());
+            let _ = third.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        }
+    }
+    let cluster = Cluster::new(3);
+    let client = cluster.client();
+    let other = block_on(client.lock("other").acquire()).unwrap();
+    let first = block_on(client.lock("job").acquire()).unwrap();
+    let lock = client.lock("job");
+    let mut second = pin!(lock.acquire());
+    let busy = Arc::new(Busy(client.clone(), Mutex::new(Some(other))));
+    poll_for(second.as_mut(), busy);
+    drop(first);
+    assert!(block_on(second).unwrap().is_held());
+    let clean = || {
+        ["other", "third"]
+            .iter()
+            .all(|name| cluster.copies(name) == 0)
+    };
+    assert!(eventually(clean));
+}
+
+#[test]
+fn holders_hear_at_once_that_their_engine_has_panicked_and_the_next_lock_has_a_new_one() {
+    struct Bomb;
+    impl Wake for Bomb {
+        fn wake(self: Arc<Self>) {
+            panic!("a bug of the executor");
+        }
+    }
+    let client = Client::in_memory(3);
+    let first = block_on(client.lock("job").acquire()).unwrap();
+    let other = block_on(client.lock("other").acquire()).unwrap();
+    let (told, hears) = std::sync::mpsc::channel();
+    let lost = other.lost();
+    std::thread::spawn(move || told.send(block_on(lost)));
+    let lock = client.lock("job");
+    let mut second = Box::pin(lock.acquire());
+    poll_for(second.as_mut(), Arc::new(Bomb));
+    // Here, or on the client's thread.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(first)));
+    let loss = hears.recv_timeout(Duration::from_secs(1));
+    assert_eq!(loss, Ok(Loss::Closed));
+    assert!(!other.is_held());
+    assert!(block_on(client.lock("third").acquire()).unwrap().is_held());
 }

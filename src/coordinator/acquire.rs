@@ -115,7 +115,7 @@ impl Coordinator {
         let (listening, freed) = self.heard(&attempt.order.key);
         let standing = attempt.contest.standing(attempt.round.granted());
         let contended = why == Shortfall::Contended;
-        let took = now.since(attempt.round.started());
+        let took = attempt.took(now);
         if contended && attempt.again == 0 {
             self.trip.took(took);
         }
@@ -210,7 +210,7 @@ impl Coordinator {
         self.attempts.remove(&attempt.id);
         let waiting = self.quorum.all().minus(attempt.round.answered());
         if attempt.again == 0 {
-            self.trip.took(now.since(attempt.round.started()));
+            self.trip.took(attempt.took(now));
         }
         if !waiting.is_empty() {
             let started = attempt.round.started();

@@ -1,6 +1,7 @@
 //! What the nodes say in a round: as votes, and as every node's part in the error.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Attempt, Coordinator, SeenVote};
 use crate::clock::Instant;
@@ -54,6 +55,13 @@ impl Coordinator {
 }
 
 impl Attempt {
+    /// How long the round has taken. Beyond its end it was not the nodes that took so long: this
+    /// process stood still.
+    pub(super) fn took(&self, now: Instant) -> Duration {
+        let took = now.since(self.round.started());
+        took.min(self.timing.node_timeout())
+    }
+
     /// Notes a node's answer, as a vote and for the error's text.
     pub(super) fn see(&mut self, node: usize, reply: &Reply) {
         let (vote, seen) = match reply.clone() {

@@ -112,6 +112,7 @@ impl Handle {
         if !self.is_of_this_process() || !commands.push(command) {
             return false;
         }
+        let _bell = Bell(commands);
         if commands.is_crowded() || !serve_here(seat) || commands.len() > 0 {
             commands.ring();
         }
@@ -124,6 +125,18 @@ impl Handle {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.0.commands.is_closed()
+    }
+}
+
+/// Wakes the engine's thread where a caller panics at the engine, by a waker of somebody else's:
+/// until its alarm nobody would find out that there is no engine any more.
+struct Bell<'a>(&'a Commands);
+
+impl Drop for Bell<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.ring();
+        }
     }
 }
 

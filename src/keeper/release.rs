@@ -100,3 +100,12 @@ impl Keeper {
         }
     }
 }
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // After a panic of the engine nobody extends any more: holders hear of it now (P8).
+        for record in self.records.values() {
+            record.cell.end(Loss::Closed);
+        }
+    }
+}

@@ -10,23 +10,32 @@ pub(crate) struct Ears {
     keys: BTreeSet<Arc<[u8]>>,
     /// To subscribe to (`true`) or to unsubscribe from, in this order.
     news: VecDeque<(Arc<[u8]>, bool)>,
+    /// There is nobody to tell: waiters that come and go leave nothing behind.
+    cut: bool,
 }
 
 impl Ears {
     pub(crate) fn listen(&mut self, key: &Arc<[u8]>) {
-        if self.keys.insert(Arc::clone(key)) {
+        if self.keys.insert(Arc::clone(key)) && !self.cut {
             self.news.push_back((Arc::clone(key), true));
         }
     }
 
     pub(crate) fn ignore(&mut self, key: &Arc<[u8]>) {
-        if self.keys.remove(key) {
+        if self.keys.remove(key) && !self.cut {
             self.news.push_back((Arc::clone(key), false));
         }
     }
 
+    /// There is no connection. The next one is told everything.
+    pub(crate) fn cut(&mut self) {
+        self.cut = true;
+        self.news = VecDeque::new();
+    }
+
     /// A connection is there, and knows nothing yet.
     pub(crate) fn connected(&mut self) {
+        self.cut = false;
         self.news = self
             .keys
             .iter()
@@ -71,5 +80,21 @@ mod tests {
         ears.listen(&key("c"));
         ears.connected();
         assert_eq!(told(&mut ears), [(key("b"), true), (key("c"), true)]);
+    }
+
+    #[test]
+    fn while_there_is_no_connection_nothing_is_kept_for_it() {
+        let mut ears = Ears::default();
+        ears.listen(&key("before"));
+        ears.cut();
+        for name in 0..1000 {
+            ears.listen(&key(&name.to_string()));
+            ears.ignore(&key(&name.to_string()));
+        }
+        assert_eq!(ears.news.len(), 0);
+        ears.connected();
+        assert_eq!(told(&mut ears), [(key("before"), true)]);
+        ears.ignore(&key("before"));
+        assert_eq!(told(&mut ears), [(key("before"), false)]);
     }
 }

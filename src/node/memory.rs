@@ -133,6 +133,7 @@ impl MemoryNode {
     /// There is no connection now; `link` says whether requests should wait for the next one.
     fn broken(&mut self, conn: ConnId, link: Link, fault: &Fault) {
         self.server.lock().leave(conn);
+        self.ears.cut();
         for entry in self.lane.broken(link) {
             self.answer(entry.id, Reply::Failed(fault.clone()), None);
         }

@@ -200,7 +200,11 @@ impl Shared {
 
     /// There is no connection now; `link` says whether requests should wait for the next one.
     fn broken(&self, link: Link, fault: &Fault) {
-        let ended = self.line().lane.broken(link);
+        let ended = {
+            let mut line = self.line();
+            line.ears.cut();
+            line.lane.broken(link)
+        };
         for entry in ended {
             self.answer(entry.id, Reply::Failed(fault.clone()));
         }

@@ -13,6 +13,25 @@ use tokio::net::UnixStream;
 
 use super::tls::Session as Tls;
 
+/// A server that has hung up makes a write fail, and raises no SIGPIPE: that would end a program
+/// whose main is not Rust's. Elsewhere sockets are made so, or there is no such signal.
+#[cfg(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
+const QUIET: i32 = libc::MSG_NOSIGNAL;
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+)))]
+const QUIET: i32 = 0;
+
 /// What is below TLS.
 #[derive(Debug)]
 pub(crate) enum Stream {
@@ -75,8 +94,7 @@ impl Read for &Stream {
 impl Write for &Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.attempt(Interest::WRITABLE, |socket| {
-            let mut socket: &socket2::Socket = socket;
-            socket.write(bytes)
+            socket.send_with_flags(bytes, QUIET)
         })
     }
 
@@ -151,5 +169,33 @@ impl Socket {
     /// Whether TLS has something to send, which [`Socket::write`] does.
     pub(crate) fn wants_write(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+}
+
+#[cfg(all(test, target_os = "linux", feature = "cli"))]
+mod tests {
+    use nix::sys::signal::{SigSet, Signal};
+
+    use super::*;
+
+    /// A program whose main is not Rust's, or that wants it so, dies of this signal.
+    #[tokio::test]
+    async fn a_server_that_has_hung_up_raises_no_signal() {
+        let mut signals = SigSet::empty();
+        signals.add(Signal::SIGPIPE);
+        // Blocked it stays to be seen, even where it is ignored.
+        signals.thread_block().unwrap();
+        let (ours, server) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let ours = UnixStream::from_std(ours).unwrap();
+        ours.writable().await.unwrap();
+        let mut socket = Socket::new(Stream::Unix(ours), None);
+        drop(server);
+        let error = socket.write(b"PING").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:"));
+        let pending = u64::from_str_radix(pending.unwrap().trim(), 16).unwrap();
+        assert_eq!(pending >> (Signal::SIGPIPE as u32 - 1) & 1, 0);
     }
 }

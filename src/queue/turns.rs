@@ -134,17 +134,22 @@ impl<R> Queue<R> {
     }
 }
 
-/// The most round trips over which contenders spread their tries.
-const MOST_TURNS: u32 = 64;
-
 /// The span over which contenders spread their tries: a turn of one round for each of them, and
-/// two at least; those who only listen are counted, too, so there is a limit. Whoever has waited for
-/// long takes an earlier part of it, and is served in the end.
+/// two at least. Whoever has waited for long takes an earlier part of it, and is served in the end.
+///
+/// How many there are is what somebody said. Those who listen and never ask would keep the others
+/// from a free lock, so there is a bound, above what crowds need.
 fn span(rivals: u32, missed: u32, trip: Duration) -> Duration {
-    let all = rivals.saturating_add(1).clamp(2, MOST_TURNS);
+    let all = rivals.saturating_add(1).max(2);
     let aged = u64::from(all) * u64::from(all) / (u64::from(all) + u64::from(missed));
-    trip * u32::try_from(aged.max(1)).unwrap_or(u32::MAX)
+    let whole = trip * u32::try_from(aged.max(1)).unwrap_or(u32::MAX);
+    whole.min(LONGEST.max(trip * MOST_TURNS))
 }
+
+/// No span is longer than this, the time after which notes are taken for lost; unless so many
+/// rounds take longer.
+const LONGEST: Duration = Duration::from_secs(2);
+const MOST_TURNS: u32 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -156,6 +161,14 @@ mod tests {
         let turns = |rivals, missed| span(rivals, missed, trip).as_millis();
         assert_eq!((turns(0, 0), turns(1, 0), turns(7, 0)), (2, 2, 8));
         assert_eq!((turns(7, 8), turns(7, 24), turns(7, u32::MAX)), (4, 2, 1));
-        assert_eq!(turns(u32::MAX, 0), 64);
+    }
+
+    #[test]
+    fn however_many_listen_a_free_lock_is_looked_at_within_seconds() {
+        let trip = Duration::from_millis(1);
+        assert_eq!(span(u32::MAX, 0, trip), Duration::from_secs(2));
+        // Where rounds are slow, a crowd needs its turns all the same.
+        assert_eq!(span(u32::MAX, 0, trip * 200), trip * 200 * 64);
+        assert_eq!(span(29, 0, trip * 200), trip * 200 * 30);
     }
 }

@@ -115,6 +115,11 @@ impl Acquisition {
         self.rounds
     }
 
+    /// The nodes need not tell any more.
+    pub(crate) fn ignores(&mut self) {
+        self.listens = false;
+    }
+
     /// A round has failed. `chance` is one uniform draw over all of `u64`.
     ///
     /// Where the number of rounds is limited, they are spread over time by `retry.delay`, whoever

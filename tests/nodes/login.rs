@@ -192,6 +192,21 @@ async fn a_unix_socket_and_an_ipv6_address_are_reached() {
     }
 }
 
+/// It says so before it has read anything, and hangs up.
+#[tokio::test]
+async fn a_server_that_is_full_is_reported_as_one() {
+    let server = Server::builder().args(["--maxclients", "2"]).start();
+    let mut probes = [server.probe(), server.probe()];
+    for probe in &mut probes {
+        assert_eq!(probe.command(&["PING"]), Reply::Simple("PONG".into()));
+    }
+    let lock = client(settings([server.url()])).lock("job");
+    let error = lock.try_acquire().await.expect_err("no place");
+    let text = error.to_string();
+    assert!(text.contains("max number of clients"), "{text}");
+    drop(probes);
+}
+
 #[test]
 fn a_malformed_url_is_told_without_its_secret() {
     let secret = "hunter2";

@@ -140,6 +140,58 @@ fn where_a_majority_tells_nothing_the_lock_is_polled() {
     }
 }
 
+#[test]
+fn a_standstill_in_a_round_is_not_taken_for_its_duration() {
+    let world = world(5);
+    let (holder, me) = (process(&world, TTL), process(&world, TTL));
+    let guard = acquire(&world, &holder);
+    let waiting = waiter(&world, &me);
+    run(&world, ms(8));
+    world.freeze(me.0, ms(600_000));
+    run(&world, ms(600_500));
+    assert!(guard.is_held());
+    drop(guard);
+    let freed = world.elapsed();
+    drop(finish(&world, &waiting, ms(600_000)));
+    let took = world.elapsed() - freed;
+    assert!(took <= ms(2_500), "{took:?}");
+}
+
+/// Who was parked behind a hold of its own process hears from the nodes no more, and has to be
+/// told anew.
+#[test]
+fn a_waiter_listens_again_after_its_own_process_had_the_lock() {
+    let world = world(5);
+    let (rival, me) = (process(&world, TTL), process(&world, TTL));
+    let guard = acquire(&world, &rival);
+    let waiting = waiter(&world, &me);
+    run(&world, ms(200));
+    assert_eq!(listeners(&world), [1; 5]);
+    drop(guard);
+    // A single try does not stand in line, and is faster.
+    let (lock, sleeper) = (me.1.lock(JOB), world.clone());
+    let single = world.spawn(me.0, async move {
+        loop {
+            if let Ok(guard) = lock.try_acquire().await {
+                return guard;
+            }
+            sleeper.sleep(ms(1)).await;
+        }
+    });
+    let single = finish(&world, &single, TTL);
+    run(&world, ms(500));
+    assert_eq!(listeners(&world), [0; 5]);
+    // Whoever has the ticket holds the lock from now on.
+    let ticket = world.spawn(me.0, single.detach());
+    finish(&world, &ticket, ms(100)).unwrap();
+    run(&world, ms(200));
+    let before = served(&world);
+    run(&world, ms(700));
+    assert_eq!(served(&world), before);
+    assert_eq!(listeners(&world), [1; 5]);
+    drop(finish(&world, &waiting, TTL * 2));
+}
+
 /// What several processes did that took turns on one lock.
 struct Turns {
     /// How often each had the lock.

@@ -188,3 +188,28 @@ async fn a_lock_that_an_operator_frees_is_heard_of() {
     assert!(took < SLACK + node_timeout(TTL), "{took:?}");
     drop(guard);
 }
+
+/// Whoever listens and never asks, or says that thousands do, must not keep others from a lock that
+/// is free.
+#[tokio::test]
+async fn a_crowd_that_never_asks_delays_nobody_for_long() {
+    let cluster = Cluster::start(3);
+    let config = patient(cluster.urls(), TTL);
+    let (holder, me) = (open(config.clone()), open(config));
+    let guard = take(&holder, "crowd").await;
+    let waiting = waiter(&me, "crowd");
+    let subscribed = || listeners(&cluster, "crowd") == [1; 3];
+    assert!(eventually_async(Duration::from_secs(5), subscribed).await);
+    tokio::time::sleep(PAUSE).await;
+    for server in cluster.iter() {
+        let note = ["PUBLISH", &key("crowd"), "1 freed 4294967295"];
+        server.probe().command(&note);
+    }
+    tokio::time::sleep(PAUSE).await;
+    let freed = Instant::now();
+    drop(guard);
+    let limit = Duration::from_secs(2) + SLACK;
+    let had = tokio::time::timeout(limit, waiting).await;
+    let (_next, had) = had.expect("a look in time").expect("no panic");
+    assert!(had.duration_since(freed) < limit);
+}

@@ -154,14 +154,14 @@ impl Login<'_> {
                     }
                 }
                 match self.socket.read(self.replies.room()) {
-                    Ok(0) => return Err(last_words(&values, greets)),
+                    Ok(0) => return Err(last_words(&values, greets, hung_up())),
                     Ok(count) => self.replies.received(count),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) => return Err(socket_fault(error)),
+                    Err(error) => return Err(last_words(&values, greets, socket_fault(error))),
                 }
             }
             if let Some(fault) = deaf {
-                return Err(fault);
+                return Err(last_words(&values, greets, fault));
             }
             let interest = match sent < out.len() || self.socket.wants_write() {
                 true => Interest::READABLE | Interest::WRITABLE,
@@ -190,13 +190,16 @@ fn refused(error: &ServerError) -> Fault {
     }
 }
 
-/// Why the server has hung up: an error may say it that is no answer to HELLO.
-fn last_words(values: &[Value], greets: bool) -> Fault {
-    match values.get(usize::from(greets)) {
+fn hung_up() -> Fault {
+    let detail = "the server closed the connection";
+    Fault::new(FaultKind::ConnectionLost, detail)
+}
+
+/// Why the connection has ended with `end`: an error may say it, as a rule one that is no answer
+/// to HELLO. A server that is full says so before it reads anything, and resets the connection.
+fn last_words(values: &[Value], greets: bool, end: Fault) -> Fault {
+    match values.get(usize::from(greets)).or(values.first()) {
         Some(Value::ServerError(error)) => server_fault(error),
-        _ => Fault::new(
-            FaultKind::ConnectionLost,
-            "the server closed the connection",
-        ),
+        _ => end,
     }
 }

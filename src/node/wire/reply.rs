@@ -84,6 +84,7 @@ impl Replies {
         let value = match simple(&mut whole, DEPTH) {
             Some(value) => value,
             None => redis::parse_redis_value(&self.bytes[self.start..self.seen])
+                .map(bare)
                 .map_err(|error| redis_fault(&error))?,
         };
         self.start = self.seen;
@@ -179,6 +180,15 @@ fn simple(bytes: &mut &[u8], depth: u32) -> Option<Value> {
     };
     *bytes = rest;
     Some(value)
+}
+
+/// The value without what the server says about it and nobody has asked for.
+fn bare(value: Value) -> Value {
+    match value {
+        Value::Attribute { data, .. } => bare(*data),
+        Value::Array(values) => Value::Array(values.into_iter().map(bare).collect()),
+        value => value,
+    }
 }
 
 fn unintelligible(what: &str) -> Fault {

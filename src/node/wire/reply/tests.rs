@@ -23,6 +23,21 @@ fn read(bytes: &[u8], size: usize) -> Result<Vec<Value>, Fault> {
     Ok(values)
 }
 
+/// A server may say something about any value, anywhere; it is the value that was asked for.
+#[test]
+fn attributes_are_passed_over() {
+    let sent = b"|1\r\n+ttl\r\n:3600\r\n+OK\r\n*2\r\n|1\r\n+a\r\n*1\r\n:9\r\n:1\r\n:2\r\n\
+        |1\r\n+a\r\n:1\r\n|1\r\n+b\r\n:1\r\n:7\r\n";
+    let expected = vec![
+        Value::Okay,
+        Value::Array(vec![Value::Int(1), Value::Int(2)]),
+        Value::Int(7),
+    ];
+    for size in [1, 2, 7, sent.len()] {
+        assert_eq!(read(sent, size).as_ref(), Ok(&expected), "pieces of {size}");
+    }
+}
+
 fn text(text: &str) -> Value {
     Value::BulkString(text.into())
 }
