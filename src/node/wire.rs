@@ -14,7 +14,9 @@ mod push;
 mod reply;
 
 pub(crate) use encode::{Spelled, encode, replies_to};
-pub(crate) use push::{note, pushed};
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) use push::note;
+pub(crate) use push::pushed;
 pub(crate) use reply::Replies;
 
 /// What the answer to an entry means for the lane.
