@@ -210,6 +210,12 @@ impl Shared {
         }
     }
 
+    /// Whether there may be more to read, which nothing else tells.
+    fn has_more(&self) -> bool {
+        let line = self.line();
+        line.session.as_ref().is_some_and(|session| session.more)
+    }
+
     /// What the supervisor waits for: the socket, and whether to look after a silent server.
     fn attention(&self) -> (Interest, bool) {
         match &mut self.line().session {

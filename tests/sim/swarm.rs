@@ -103,7 +103,8 @@ fn drive(world: &World, plan: Plan) -> Result<Tally, String> {
         let config = settings(world, ttl)
             .max_ttl(ttl * LONGEST)
             .restart_guard(guard)
-            .cohort_max_time([ms(0), ms(200), ttl * 4][world.chance(3) as usize]);
+            .cohort_max_time([ms(0), ms(200), ttl * 4][world.chance(3) as usize])
+            .cohort_max_handoffs([1, 3, 64][world.chance(3) as usize]);
         let config = config.fencing(!plan.stepped_clocks);
         let (process, client) = world.client(config).map_err(|error| error.to_string())?;
         for _ in 0..1 + world.chance(2) {
@@ -150,24 +151,33 @@ impl State {
             let lock = client.lock(JOB).auto_extend(world.chance(4) > 0);
             let wait = [ms(0), ms(300), ms(1_500)][world.chance(3) as usize];
             let lock = lock.wait(wait);
-            match lock.acquire().await {
-                Ok(guard) => self.hold(process, guard).await,
+            let patience = match world.chance(4) {
+                0 => world.span(ms(0), ms(150)),
+                _ => ms(10_000),
+            };
+            let cut = pin!(world.sleep(patience));
+            let got = match futures::future::select(pin!(lock.acquire()), cut).await {
+                futures::future::Either::Left((got, _)) => got,
+                futures::future::Either::Right(_) => continue,
+            };
+            match got {
+                Ok(guard) => self.hold(process, &client, guard).await,
                 Err(error) => world.note(|| format!("c{process} gives up: {error}")),
             }
         }
         let last = client.lock(JOB).wait_forever().acquire().await;
         if let Ok(guard) = last {
-            self.hold(process, guard).await;
+            self.hold(process, &client, guard).await;
         }
     }
 
-    async fn hold(self: &Rc<Self>, process: ProcessId, guard: Guard) {
+    fn watch(self: &Rc<Self>, process: ProcessId, guard: &Guard, attached: bool) {
         let world = &self.world;
         self.granted.set(self.granted.get() + 1);
         world.note(|| format!("c{process} holds for {:?}", guard.remaining()));
         let token = guard.fencing_token();
         let before = self.token.replace(token);
-        if self.plan.is_sound() && token <= before {
+        if self.plan.is_sound() && (token < before || (token == before) != attached) {
             let what = format!("c{process}: token {token} after {before}");
             self.disorder.set(Some(what));
         }
@@ -185,9 +195,25 @@ impl State {
             over: Cell::new(None),
             heard,
         });
+    }
+
+    async fn hold(self: &Rc<Self>, process: ProcessId, client: &Client, guard: Guard) {
+        self.watch(process, &guard, false);
+        let world = &self.world;
         let span = world.span(ms(0), self.ttl * 2);
-        match world.chance(6) {
+        match world.chance(7) {
             0 => drop(guard),
+            6 => {
+                world.sleep(span / 8).await;
+                if let Ok(ticket) = guard.detach().await {
+                    world.sleep(span / 16).await;
+                    if let Ok(guard) = client.attach(&ticket).await {
+                        world.note(|| format!("c{process} attached"));
+                        self.watch(process, &guard, true);
+                        world.sleep(span).await;
+                    }
+                }
+            }
             1 => {
                 let limit = pin!(world.sleep(span * 2));
                 drop(futures::future::select(guard.lost(), limit).await);

@@ -190,7 +190,7 @@ fn refused(error: &ServerError) -> Fault {
     }
 }
 
-fn hung_up() -> Fault {
+pub(super) fn hung_up() -> Fault {
     let detail = "the server closed the connection";
     Fault::new(FaultKind::ConnectionLost, detail)
 }

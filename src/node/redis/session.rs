@@ -16,6 +16,7 @@ use tracing::debug;
 
 use super::Shared;
 use super::flight::Flight;
+use super::login::hung_up;
 use crate::node::connect::socket_fault;
 use crate::node::ears::Ears;
 use crate::node::lane::{Entry, Lane, Work};
@@ -26,6 +27,10 @@ use crate::node::{Ask, Event, Fault, FaultKind, Life, NOBODY, Reply};
 /// No more is put behind what the socket has not taken: the rest waits in the lane, where it can
 /// still be taken back.
 const UNSENT: usize = 256 << 10;
+
+/// How often is read before others have their turn: the nodes share one thread. All answers that
+/// may be under way are here by then: after a standstill they come before the timers.
+const READS: usize = 8;
 
 /// A connection in use.
 pub(super) struct Session {
@@ -48,6 +53,8 @@ pub(super) struct Session {
     resp3: bool,
     /// Somebody looks now and then whether the oldest request has been answered.
     pub(super) watched: bool,
+    /// There may be more to read.
+    pub(super) more: bool,
 }
 
 impl Session {
@@ -67,6 +74,7 @@ impl Session {
             meeting: false,
             resp3,
             watched: false,
+            more: false,
         }
     }
 
@@ -147,31 +155,29 @@ impl Session {
         }
     }
 
-    /// Reads all that is there, and puts what it says behind `events`.
-    ///
-    /// # Errors
-    /// The connection is of no use any more. What was answered before its end is in `events`.
+    /// Reads what is there, or a part of it, and puts what it says behind `events`. An error is
+    /// the end of the connection; what was answered before it is in `events`.
     pub(super) fn receive(
         &mut self,
         lane: &mut Lane,
         shared: &Shared,
         events: &mut Vec<Event>,
     ) -> Result<(), Fault> {
-        loop {
+        self.more = false;
+        for _ in 0..READS {
             self.read(lane, shared, events)?;
-            let read = self.socket.read(self.replies.room());
-            match read {
-                Ok(0) => {
-                    let detail = "the server closed the connection";
-                    return Err(Fault::new(FaultKind::ConnectionLost, detail));
-                }
+            match self.socket.read(self.replies.room()) {
+                Ok(0) => return Err(hung_up()),
                 Ok(count) => self.replies.received(count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // Nothing is left to be read: the end that the write has met is the news.
+                    return self.deaf.clone().map_or(Ok(()), Err);
+                }
                 Err(error) => return Err(socket_fault(error)),
             }
         }
-        // With nothing left to be read, the end that the write has met is the news.
-        self.deaf.clone().map_or(Ok(()), Err)
+        self.more = true;
+        self.read(lane, shared, events)
     }
 
     /// Takes in the replies that are whole.

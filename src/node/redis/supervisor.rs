@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::yield_now;
 use tokio::time::{Instant as Moment, MissedTickBehavior, interval, sleep, timeout};
 
 use super::Shared;
@@ -148,6 +149,12 @@ async fn serve(shared: &Shared, opened: Opened) -> Fault {
     loop {
         if let Err(fault) = due {
             return fault;
+        }
+        if shared.has_more() {
+            // The engine and the other nodes first.
+            yield_now().await;
+            due = shared.receive();
+            continue;
         }
         let (interest, watched) = shared.attention();
         due = tokio::select! {

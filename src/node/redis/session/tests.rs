@@ -263,6 +263,28 @@ async fn what_the_socket_does_not_take_is_sent_later_and_bounded() {
     );
 }
 
+/// Else a node that talks without end would keep the client's thread to itself.
+#[tokio::test]
+async fn a_node_that_talks_without_end_is_heard_in_parts() {
+    let mut bench = Bench::new(true).await;
+    let note = ">3\r\n$7\r\nmessage\r\n$3\r\nkey\r\n$1\r\n1\r\n";
+    let text = note.repeat(16 << 10);
+    let socket = socket2::SockRef::from(&bench.server);
+    socket.set_send_buffer_size(text.len()).unwrap();
+    let told = match bench.server.write(text.as_bytes()) {
+        Ok(count) => count / note.len(),
+        Err(error) => panic!("{error}"),
+    };
+    let (mut times, mut heard) = (0, 0);
+    while heard < told {
+        bench.receive().await.unwrap();
+        assert!(bench.events.len() <= 2 * UNSENT / note.len());
+        heard += bench.events.drain(..).count();
+        times += 1;
+    }
+    assert!(times > 1, "all {told} at once");
+}
+
 #[tokio::test]
 async fn an_answer_to_nothing_ends_the_connection() {
     let mut bench = Bench::new(true).await;
