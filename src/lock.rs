@@ -129,6 +129,9 @@ impl Lock {
     /// # Round trips
     /// One when the lock is free: all nodes are asked at once, and the quorum-th grant decides. A
     /// second one when the fencing counters of a quorum do not agree, which brings them together.
+    /// None when it is handed on by a guard of the same client. While somebody else holds it, two
+    /// to find that out and to listen, and none until the nodes tell that it is free; where they
+    /// cannot tell, one after each delay of `retry.delay`.
     ///
     /// # Guarantee
     /// Nobody else holds the lock until [`Guard::remaining`] is over, on the boot-time clock, as
