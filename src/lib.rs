@@ -31,6 +31,7 @@ mod quorum;
 mod status;
 #[cfg(feature = "test-util")]
 pub mod testing;
+mod text;
 mod ticket;
 
 pub use check::{ClockReading, Finding, NodeReport, Report, Severity};

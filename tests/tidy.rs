@@ -41,6 +41,7 @@ const RANKS: &[(&str, u32)] = &[
     ("node", 11),
     ("clock", 12),
     ("hash", 12),
+    ("text", 12),
 ];
 
 /// Modules that may import nothing but these paths, whatever their rank says.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::node::NodeReport;
 use super::report::Report;
+use crate::text::{cut, tail};
 
 /// The widest line.
 const WIDTH: usize = 100;
@@ -93,7 +94,7 @@ fn identity(node: &NodeReport) -> Vec<String> {
         (true, true) => "ok",
         (true, false) => "?",
     };
-    let mut row = vec![tail(&node.name)];
+    let mut row = vec![tail(&node.name, NAME)];
     row.extend([
         known(server.map(|server| cut(&server, 14))),
         known(node.role.as_deref().map(|role| cut(role, 8))),
@@ -122,7 +123,7 @@ fn pace(node: &NodeReport) -> Vec<String> {
             false => format!("{:+.1} ± {:.1} s", offset / 1e3, doubt / 1e3),
         }
     });
-    let mut row = vec![tail(&node.name), time(node.p50), time(node.p99)];
+    let mut row = vec![tail(&node.name, NAME), time(node.p50), time(node.p99)];
     row.extend([rate, offset, node.state.word().to_owned()]);
     row
 }
@@ -160,24 +161,6 @@ fn wrapped(f: &mut fmt::Formatter<'_>, indent: &str, text: &str) -> fmt::Result 
         line.push(' ');
     }
     writeln!(f, "{}", line.trim_end())
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.chars().count() > most {
-        true => text.chars().take(most - 1).chain(['…']).collect(),
-        false => text.to_owned(),
-    }
-}
-
-fn tail(name: &str) -> String {
-    let long = name.chars().count();
-    match long > NAME {
-        true => ['…']
-            .into_iter()
-            .chain(name.chars().skip(long + 1 - NAME))
-            .collect(),
-        false => name.to_owned(),
-    }
 }
 
 /// A round trip: three digits that count.

@@ -9,6 +9,7 @@ use super::owner::OwnerId;
 use super::status::Status;
 use super::verdict::{KeyState, LockState, NodeKey};
 use crate::error::Printable;
+use crate::text::{cut, tail};
 
 /// The widest line.
 const WIDTH: usize = 100;
@@ -120,7 +121,11 @@ impl fmt::Display for Listing {
         }
         writeln!(f, "node list {}", self.fingerprint)?;
         for (node, fault) in self.faults() {
-            writeln!(f, "{}", cut(&format!("{}: {fault}", tail(node)), WIDTH))?;
+            writeln!(
+                f,
+                "{}",
+                cut(&format!("{}: {fault}", tail(node, NODE)), WIDTH)
+            )?;
         }
         if self.locks.is_empty() {
             return Ok(());
@@ -160,7 +165,7 @@ fn nodes(f: &mut fmt::Formatter<'_>, nodes: &[NodeKey], before: bool) -> fmt::Re
             KeyState::Foreign => "foreign data, not a lock: left alone".to_owned(),
             KeyState::Failed(fault) => format!("unknown: {fault}"),
         };
-        let node = tail(&node.node);
+        let node = tail(&node.node, NODE);
         // Two columns, and two spaces between them.
         let state = cut(&state, WIDTH - NODE - 2);
         [node, state]
@@ -232,24 +237,6 @@ fn short(span: Duration) -> String {
         0..1_000 => format!("{millis} ms"),
         1_000..100_000 => format!("{:.1} s", span.as_secs_f64()),
         _ => format!("{} s", span.as_secs()),
-    }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.chars().count() > most {
-        true => text.chars().take(most - 1).chain(['…']).collect(),
-        false => text.to_owned(),
-    }
-}
-
-fn tail(name: &str) -> String {
-    let long = name.chars().count();
-    match long > NODE {
-        true => {
-            let end = name.chars().skip(long + 1 - NODE);
-            ['…'].into_iter().chain(end).collect()
-        }
-        false => name.to_owned(),
     }
 }
 
