@@ -152,7 +152,7 @@ impl Coordinator {
     fn answer(&mut self, node: usize, id: AskId, reply: Reply, now: Instant) {
         match self.asks.get(&id) {
             Some(Pending::Round(_)) => self.voted(id, node, reply, now),
-            Some(Pending::Granted { .. }) => self.granted_late(id, node, &reply),
+            Some(Pending::Granted { .. }) => self.granted_late(id, node, &reply, now),
             Some(Pending::Extension(_)) => self.renewed(id, node, &reply, now),
             Some(Pending::Release(_)) => self.released(id, node, &reply, now),
             Some(Pending::Raise(_)) => self.raised(id, node, &reply, now),

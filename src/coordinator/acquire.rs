@@ -199,7 +199,7 @@ impl Coordinator {
     pub(super) fn granted(
         &mut self,
         id: AskId,
-        deadline: Instant,
+        (deadline, counted): (Instant, NodeSet),
         token: FencingToken,
         now: Instant,
     ) {
@@ -218,6 +218,7 @@ impl Coordinator {
                 lease,
                 waiting,
                 started,
+                deadline,
             };
             self.asks.insert(id, granted);
         }
@@ -226,6 +227,7 @@ impl Coordinator {
             false => token.first_of(self.block()),
         };
         let spread = self.spread(attempt.fence.as_ref(), token);
+        let granted = attempt.round.granted();
         if self.held.is_empty() {
             self.pace.forget_before(attempt.round.started());
         }
@@ -233,7 +235,7 @@ impl Coordinator {
             lease,
             Held {
                 touched: attempt.round.owed(),
-                presence: Presence::granted(attempt.round.granted()),
+                presence: Presence::granted(self.quorum, granted, counted, deadline),
                 order: Arc::unwrap_or_clone(attempt.order),
                 token,
                 span: Duration::ZERO,
@@ -251,10 +253,18 @@ impl Coordinator {
     }
 
     /// An answer to a round that has its quorum already.
-    pub(super) fn granted_late(&mut self, id: AskId, node: usize, reply: &Reply) {
-        let Some(Pending::Granted { lease, waiting, .. }) = self.asks.get_mut(&id) else {
+    pub(super) fn granted_late(&mut self, id: AskId, node: usize, reply: &Reply, now: Instant) {
+        let votes = self.roster.counted(now).contains(node);
+        let Some(Pending::Granted {
+            lease,
+            waiting,
+            deadline,
+            ..
+        }) = self.asks.get_mut(&id)
+        else {
             return;
         };
+        let deadline = *deadline;
         waiting.remove(node);
         let (lease, last) = (*lease, waiting.is_empty());
         if last {
@@ -265,6 +275,7 @@ impl Coordinator {
         };
         if let Reply::Granted { .. } | Reply::Renewed = reply {
             held.presence.found(node);
+            held.presence.stands(node, deadline, votes, now);
         }
         if let Reply::Granted {
             counter: Some(counter),

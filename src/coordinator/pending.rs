@@ -19,6 +19,7 @@ pub(super) enum Pending {
         lease: LeaseId,
         waiting: NodeSet,
         started: Instant,
+        deadline: Instant,
     },
     Extension(Box<Extending>),
     Release(Box<Releasing>),
@@ -53,6 +54,8 @@ pub(super) struct Raising {
 pub(super) struct Extending {
     pub(super) lease: LeaseId,
     pub(super) extension: Extension,
+    /// Until when a key stands that it has extended.
+    pub(super) until: Instant,
     pub(super) present: Instant,
     /// Decided: its answers only tell where the key is.
     pub(super) decided: bool,

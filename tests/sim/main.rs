@@ -14,6 +14,7 @@ mod extension;
 mod hand_over;
 mod letting_go;
 mod replay;
+mod stale_vote;
 mod support;
 mod swarm;
 mod waiters;

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use super::super::{Line, Manners, Shared};
 use super::*;
 use crate::clock::{Clock, Instant};
+use crate::node::Ask;
 use crate::node::connect::{Endpoint, Target};
 use crate::node::socket::Stream;
 use crate::node::{AskId, Inbox, Order, OwnerToken};
