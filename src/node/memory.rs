@@ -12,6 +12,7 @@ use super::lane::{Admission, Lane, Link};
 use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply, unsent};
 use crate::clock::{Clock, Instant};
 
+pub(crate) mod audit;
 pub(crate) mod chance;
 mod channels;
 mod counters;
@@ -19,6 +20,7 @@ pub(crate) mod faults;
 mod hands;
 pub(crate) mod inspect;
 pub(crate) mod journal;
+mod paths;
 pub(crate) mod server;
 mod service;
 mod session;
