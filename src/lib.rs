@@ -11,6 +11,7 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+pub mod blocking;
 mod check;
 mod client;
 mod clock;

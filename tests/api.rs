@@ -58,6 +58,10 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<ClockReading>();
     shared::<Finding>();
     shared::<Severity>();
+    shared::<blocking::Client>();
+    shared::<blocking::Lock>();
+    shared::<blocking::Guard>();
+    shared::<blocking::Held>();
     error::<AcquireError>();
     error::<AttachError>();
     error::<ExtendError>();
@@ -76,7 +80,7 @@ fn what_is_cheap_to_copy_can_be_cloned_and_a_guard_cannot() {
     cloned::<Lost>();
     cloned::<AcquireError>();
     cloned::<Attempt>();
-    const { assert!(Is::<Client>::CLONE && !Is::<Guard>::CLONE) };
+    const { assert!(Is::<Client>::CLONE && !Is::<Guard>::CLONE && !Is::<blocking::Guard>::CLONE) };
 }
 
 /// Whether a type can be cloned: an inherent constant goes before one of a trait.
@@ -155,6 +159,38 @@ async fn ignoring_warns(client: &Client, lock: &Lock, guard: Guard, held: &Held)
     guard.extend().await;
     #[expect(unused_must_use)]
     guard.release().await;
+}
+
+/// Never called. As above, for the calls that block.
+#[allow(dead_code)]
+fn ignoring_warns_without_async(client: &blocking::Client, lock: &blocking::Lock) {
+    #[expect(unused_must_use)]
+    client.lock("job");
+    #[expect(unused_must_use)]
+    client.close();
+    #[expect(unused_must_use)]
+    lock.acquire();
+    #[expect(unused_must_use)]
+    lock.acquire().unwrap();
+    #[expect(unused_must_use)]
+    lock.try_acquire();
+    #[expect(unused_must_use)]
+    lock.run(|_held| Ok::<_, std::io::Error>(12));
+}
+
+/// Never called. As above, for a guard and what it shows.
+#[allow(dead_code)]
+fn ignoring_a_guard_warns_without_async(guard: blocking::Guard, held: &blocking::Held) {
+    #[expect(unused_must_use)]
+    guard.is_held();
+    #[expect(unused_must_use)]
+    guard.wait_lost(Duration::ZERO);
+    #[expect(unused_must_use)]
+    held.wait_lost(Duration::ZERO);
+    #[expect(unused_must_use)]
+    guard.extend();
+    #[expect(unused_must_use)]
+    guard.release();
 }
 
 /// Only a guard can be released, and only once: by value, and a guard is no clone.
