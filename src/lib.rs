@@ -48,7 +48,7 @@ pub use inspect::{
     OwnerId, Status,
 };
 pub use lock::Lock;
-pub use node::{Fault, FaultKind};
+pub use node::{Connected, Credentials, Fault, FaultKind};
 pub use quorum::FencingToken;
 pub use status::{NodeState, NodeStatus};
 pub use ticket::LeaseTicket;

@@ -33,6 +33,7 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<Held>();
     shared::<Lost>();
     shared::<LeaseTicket>();
+    shared::<Credentials>();
     shared::<Attempt>();
     shared::<NodeVote>();
     shared::<Vote>();

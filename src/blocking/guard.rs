@@ -258,7 +258,6 @@ impl Guard {
     /// assert!(wait(label.write("since noon")) >= 2);
     /// # }
     /// ```
-    #[must_use]
     pub fn as_async(&self) -> &guard::Guard {
         &self.guard
     }

@@ -19,6 +19,7 @@ mod env;
 mod error;
 #[cfg(feature = "serde")]
 mod file;
+mod hooks;
 mod node;
 mod resource;
 mod secret;
@@ -37,6 +38,7 @@ pub use node::Node;
 pub(crate) use resource::check_resource;
 pub(crate) use settings::Settings;
 
+use crate::node::hook::Hooks;
 use crate::quorum::{self, GuardMode, Wait};
 
 /// How much of the delay between two rounds is left to chance: the setting `retry.jitter`.
@@ -154,6 +156,7 @@ pub struct Config {
     restart_delay: Option<Given<Duration>>,
     fencing: Option<Given<bool>>,
     fence_retention: Option<Given<Duration>>,
+    hooks: Hooks,
 }
 
 impl fmt::Debug for Config {
@@ -189,6 +192,9 @@ impl fmt::Debug for Config {
         show("restart_delay", any(&self.restart_delay));
         show("fencing", any(&self.fencing));
         show("fence_retention", any(&self.fence_retention));
+        let given = |hook: bool| hook.then_some(&"given" as &dyn fmt::Debug);
+        show("connect_with", given(self.hooks.connect.is_some()));
+        show("credentials_with", given(self.hooks.credentials.is_some()));
         out.finish_non_exhaustive()
     }
 }
