@@ -5,6 +5,8 @@
 //! a compiler warning). Tier: all of it every day; most of it is checked by compiling this file.
 #![deny(unfulfilled_lint_expectations)]
 
+#[path = "api/examples.rs"]
+mod examples;
 #[path = "api/list.rs"]
 mod list;
 
@@ -246,6 +248,67 @@ fn the_public_items_are_those_of_the_list() {
          QUORUMLOCK_BLESS=1, and say so in CHANGELOG.md",
         difference.join("\n")
     );
+}
+
+#[test]
+fn every_public_function_and_struct_has_an_example() {
+    let shown = examples::Shown::read();
+    assert!(
+        shown.len() > 150,
+        "the sources are not read: {}",
+        shown.len()
+    );
+    let missing = shown.missing();
+    assert!(
+        missing.is_empty(),
+        "without an example:\n{}",
+        missing.join("\n")
+    );
+    assert!(
+        shown.stale().is_empty(),
+        "needless exceptions: {:?}",
+        shown.stale()
+    );
+}
+
+#[test]
+fn what_has_no_example_is_seen() {
+    let text = "\
+/// Shown.
+///
+/// ```
+/// A::new().go();
+/// ```
+pub struct A {
+}
+impl A {
+    /// By the type.
+    pub fn new() {}
+    /// By nobody: `go` is not `g`.
+    pub fn g() {}
+    /// ```
+    /// A::own();
+    /// ```
+    #[must_use]
+    pub const fn own() {}
+}
+/// Enums are shown where they are matched.
+pub enum B {
+}
+/// Not shown.
+pub fn c() {}
+";
+    let types = examples::declarations(text);
+    let found = examples::documented(text, |name| types.get(name).cloned());
+    let found: Vec<(&str, bool)> = found.iter().map(|(name, has)| (&**name, *has)).collect();
+    let expected = [
+        ("A", true),
+        ("A::new", true),
+        ("A::g", false),
+        ("A::own", true),
+        ("c", false),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -129,6 +129,37 @@ impl<T: fmt::Debug> fmt::Debug for Given<T> {
 /// config.validate()?;
 /// # Ok::<(), quorumlock::ConfigError>(())
 /// ```
+///
+/// ```
+/// use std::time::Duration;
+/// use quorumlock::{Config, Jitter, RestartGuard};
+///
+/// let (ms, s) = (Duration::from_millis, Duration::from_secs);
+/// let config = Config::default()
+///     .node("redis://a:6379")
+///     .node("redis://b:6379")
+///     .node("redis://c:6379")
+///     // The lease, and how long to wait for it.
+///     .ttl(s(5)).max_ttl(s(30)).wait(s(10)).min_validity(ms(500))
+///     // What a node and the clocks are given.
+///     .node_timeout(ms(200)).drift_factor(0.01).drift_margin(ms(2))
+///     // Where nobody tells that a lock is free.
+///     .retry_delay(ms(20)).retry_max_delay(ms(200)).retry_jitter(Jitter::Equal).retry_attempts(100)
+///     // How guards go on, and end.
+///     .auto_extend(true).extend_every(s(1)).max_hold(s(3600))
+///     .cohort_max_handoffs(16).cohort_max_time(ms(100))
+///     // Nodes that come back, and tokens.
+///     .restart_guard(RestartGuard::Strict).restart_delay(s(60))
+///     .fencing(true).fence_retention(s(3600));
+/// let settings = config.effective()?;
+/// let value = |name: &str| {
+///     let found = settings.iter().find(|setting| setting.name() == name);
+///     found.map(|setting| setting.value().to_owned())
+/// };
+/// assert_eq!(value("ttl").as_deref(), Some("\"5s\""));
+/// assert_eq!(value("restart_guard").as_deref(), Some("\"strict\""));
+/// # Ok::<(), quorumlock::ConfigError>(())
+/// ```
 #[derive(Clone, Default)]
 #[must_use = "settings do nothing before a client is made of them"]
 pub struct Config {
