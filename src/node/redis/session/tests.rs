@@ -9,6 +9,7 @@ use super::super::{Line, Manners, Shared};
 use super::*;
 use crate::clock::{Clock, Instant};
 use crate::node::connect::{Endpoint, Target};
+use crate::node::hook::Hooks;
 use crate::node::socket::Stream;
 use crate::node::{AskId, Inbox, Order, OwnerToken};
 
@@ -58,6 +59,7 @@ impl Bench {
                     endpoint: Endpoint::Unix { path: "".into() },
                     database: 0,
                     credentials: Arc::new(|| Ok((None, None))),
+                    hooks: Hooks::default(),
                 },
                 manners,
                 line: Mutex::new(line),
