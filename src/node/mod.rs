@@ -48,6 +48,9 @@ pub(crate) const NOBODY: AskId = 0;
 /// The key and the owner token that a request is about, shared by the nodes of a round.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
+    /// The number of the round whose token this is. It tells our requests apart as the token does,
+    /// and is cheaper to look up.
+    pub(crate) round: AskId,
     pub(crate) key: Arc<[u8]>,
     pub(crate) token: OwnerToken,
 }

@@ -158,6 +158,7 @@ fn judge(values: &[Value]) {
         let entry = Entry {
             id: 1,
             order: Arc::new(Order {
+                round: 1,
                 key: Arc::from(&b"k"[..]),
                 token: OwnerToken::new(OWNER),
             }),

@@ -74,6 +74,7 @@ impl Bench {
 
     fn ask(&mut self, id: AskId, ask: Ask) {
         let order = Arc::new(Order {
+            round: id % 250,
             key: Arc::from(&b"key"[..]),
             token: OwnerToken::new([u8::try_from(id % 250).unwrap(); 20]),
         });
