@@ -8,6 +8,7 @@ mod acquiring;
 mod ear;
 mod holding;
 mod nodes;
+mod papers;
 
 use std::time::Duration;
 
