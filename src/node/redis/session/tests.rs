@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use super::super::{Line, Manners, Shared};
 use super::*;
 use crate::clock::{Clock, Instant};
+use crate::metrics;
 use crate::node::connect::{Endpoint, Target};
 use crate::node::hook::Hooks;
 use crate::node::socket::Stream;
@@ -66,6 +67,7 @@ impl Bench {
                 wake: Notify::new(),
                 inbox: Inbox::default(),
                 clock: Clock::Boot,
+                meters: metrics::Flush::default(),
             },
             lane,
             session: Session::new(socket, Replies::default(), &life, resp3),
