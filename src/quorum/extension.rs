@@ -95,6 +95,11 @@ impl Extension {
         }
     }
 
+    /// The nodes that have the key, with its new expiry.
+    pub(crate) fn renewed(&self) -> NodeSet {
+        self.renewed
+    }
+
     /// The nodes that have answered.
     pub(crate) fn answered(&self) -> NodeSet {
         let present = self.renewed.or(self.taken);
@@ -217,6 +222,15 @@ mod tests {
         assert_eq!(outcome(&[Taken; 3], 301), Outcome::Taken);
         let votes = [Taken, Taken, Renewed, Renewed, Renewed];
         assert!(matches!(outcome(&votes, 301), Outcome::Renewed { .. }));
+    }
+
+    #[test]
+    fn another_owner_on_two_of_five_is_none_and_a_third_is_waited_for() {
+        assert_eq!(outcome(&[Taken; 2], 301), Outcome::Held);
+        // A quorum is out of reach, and so is a deletion.
+        assert_eq!(outcome(&[Taken, Failed, Failed], 301), Outcome::Held);
+        let votes = [Taken, Failed, Failed, Failed];
+        assert_eq!(outcome(&votes, 301), Outcome::Unknown);
     }
 
     #[test]

@@ -116,8 +116,10 @@ impl World {
             cluster = cluster.with_twins();
         }
         let offences = Offences::default();
-        for node in cluster.nodes.iter() {
-            node.server.lock().audit.begin(offences.clone());
+        for (index, node) in cluster.nodes.iter().enumerate() {
+            let twice = twins && (index == 0 || index + 1 == nodes);
+            let mut server = node.server.lock();
+            server.audit.begin(offences.clone(), twice);
         }
         World(Rc::new(Inner {
             cluster,
