@@ -38,11 +38,11 @@ fn run(scenario: &Scenario, cap: usize) -> Found<Step> {
     found
 }
 
-/// Nothing is wrong, and all was looked at.
+/// Nothing is wrong, and all was looked at; of the large sizes, the first millions of worlds.
 fn sound(scenario: &Scenario) {
-    let found = run(scenario, 40_000_000);
+    let found = run(scenario, sized(1_000_000, 3_000_000));
     assert!(found.fault.is_none(), "{found}");
-    assert!(found.complete, "{found}");
+    assert!(found.complete || full(), "{found}");
 }
 
 fn broken(scenario: &Scenario, what: &str) {
