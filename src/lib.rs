@@ -11,6 +11,7 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+pub mod blocking;
 mod check;
 mod client;
 mod clock;
@@ -25,6 +26,10 @@ mod inspect;
 mod keeper;
 mod key;
 mod lock;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+#[cfg(not(feature = "metrics"))]
+mod metrics;
 mod node;
 mod queue;
 mod quorum;
@@ -47,7 +52,7 @@ pub use inspect::{
     OwnerId, Status,
 };
 pub use lock::Lock;
-pub use node::{Fault, FaultKind};
+pub use node::{Connected, Credentials, Fault, FaultKind};
 pub use quorum::FencingToken;
 pub use status::{NodeState, NodeStatus};
 pub use ticket::LeaseTicket;

@@ -46,6 +46,7 @@ fn program(name: &str) -> PathBuf {
 fn features() -> Vec<&'static str> {
     let all = [
         ("cli", cfg!(feature = "cli")),
+        ("metrics", cfg!(feature = "metrics")),
         ("postgres", cfg!(feature = "postgres")),
         ("serde", cfg!(feature = "serde")),
         ("test-util", cfg!(feature = "test-util")),
@@ -126,6 +127,14 @@ fn the_operator_sees_a_lock_and_frees_it() {
 fn shared_file_refuses_the_stale_line() {
     let told = run("shared_file", &Cluster::start(5), None);
     assert!(told.contains("Ada's second line is not in it"), "{told}");
+    println!("{told}");
+}
+
+#[test]
+fn a_program_without_async_writes_its_report() {
+    let told = run("blocking", &Cluster::start(5), None);
+    assert!(told.contains("5 pages written"), "{told}");
+    assert!(told.contains("released: InTime"), "{told}");
     println!("{told}");
 }
 

@@ -75,6 +75,7 @@ impl Coordinator {
         let Some(Pending::Round(attempt)) = self.asks.get_mut(&of) else {
             return;
         };
+        self.meters.rounds.second_trip();
         debug!(?nodes, to, "fencing counters differ: raising the lowest");
         let mut waiting = NodeSet::EMPTY;
         for node in nodes.iter() {

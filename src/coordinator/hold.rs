@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::warn;
+use tracing::{Span, warn};
 
 use super::{Coordinator, Extending, LeaseId, Outcome, Pending, Releasing};
 use crate::clock::Instant;
@@ -17,6 +17,7 @@ impl Coordinator {
         lease: LeaseId,
         timing: &Timing,
         present: Instant,
+        span: Span,
     ) {
         let id = self.new_id();
         let Some(held) = self.held.get(&lease) else {
@@ -35,9 +36,12 @@ impl Coordinator {
                 restore: !known.contains(node),
                 fence: hints[node],
             };
-            let taken = self.duplicate(node, now).is_none()
-                && self.nodes[node].submit(id, &order, ask, now).is_ok();
-            if !taken {
+            let submitted = match self.duplicate(node, now) {
+                Some(fault) => Err(fault),
+                None => self.nodes[node].submit(id, &order, ask, now),
+            };
+            if let Err(fault) = submitted {
+                self.meters.failed(node, &fault);
                 extension.vote(node, Renewal::Failed);
             } else if let Some(held) = self.held.get_mut(&lease) {
                 held.touched.insert(node);
@@ -52,6 +56,7 @@ impl Coordinator {
             lease,
             extension,
             present,
+            span,
             decided: false,
             unknown: false,
             ahead: NodeSet::EMPTY,
@@ -115,6 +120,7 @@ impl Coordinator {
             if outcome != Extended::Held {
                 extending.decided = true;
                 extending.unknown = outcome == Extended::Unknown;
+                extending.trace(outcome, now);
                 self.outcomes.push_back(Outcome::Extended {
                     lease: extending.lease,
                     started: extending.extension.started(),

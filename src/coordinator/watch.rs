@@ -182,6 +182,7 @@ impl Coordinator {
             return;
         }
         self.looked = now;
+        self.meters.stale = true;
         for (sight, node) in self.sights.iter_mut().zip(&self.nodes) {
             sight.look(node.hangs(now), now);
         }
@@ -204,29 +205,33 @@ impl Coordinator {
     /// What is known of the nodes now.
     pub(super) fn statuses(&mut self, now: Instant) -> Vec<NodeStatus> {
         self.look(now);
-        let status = |index: usize| {
-            let mut sight = self.sights[index].clone();
-            sight.look(self.nodes[index].hangs(now), now);
-            let standing = self.roster.standing(index, now);
-            let twin = match standing {
-                Standing::Twin { of } => self.names.get(of).map(|name| &**name),
-                _ => None,
-            };
-            let right = Right {
-                standing,
-                twin,
-                counts_from: self.roster.counts_from(index),
-                delay: self.roster.delay(),
-                patience: self.patience,
-            };
-            let (state, since) = sight.state(&right, now);
-            NodeStatus {
-                name: Arc::clone(&self.names[index]),
-                state,
-                since,
-            }
+        for (sight, node) in self.sights.iter_mut().zip(&self.nodes) {
+            sight.look(node.hangs(now), now);
+        }
+        let all = self.quorum.all();
+        all.iter().map(|node| self.status(node, now)).collect()
+    }
+
+    /// What is known of one of them, as of the last look at its queue.
+    pub(super) fn status(&self, node: usize, now: Instant) -> NodeStatus {
+        let standing = self.roster.standing(node, now);
+        let twin = match standing {
+            Standing::Twin { of } => self.names.get(of).map(|name| &**name),
+            _ => None,
         };
-        self.quorum.all().iter().map(status).collect()
+        let right = Right {
+            standing,
+            twin,
+            counts_from: self.roster.counts_from(node),
+            delay: self.roster.delay(),
+            patience: self.patience,
+        };
+        let (state, since) = self.sights[node].state(&right, now);
+        NodeStatus {
+            name: Arc::clone(&self.names[node]),
+            state,
+            since,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::ears::Ears;
 use super::lane::{Admission, Lane, Link};
 use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply, unsent};
 use crate::clock::{Clock, Instant};
+use crate::metrics;
 
 pub(crate) mod chance;
 mod channels;
@@ -68,6 +69,7 @@ pub(crate) struct MemoryNode {
     ears: Ears,
     inbox: Inbox,
     clock: Clock,
+    meters: metrics::Flush,
     chance: Chance,
     state: State,
     /// Connections that failed in a row.
@@ -104,6 +106,7 @@ impl MemoryNode {
             terms,
             inbox,
             clock,
+            meters: metrics::Flush::default(),
             chance,
             state: State::Pausing(Instant::from_nanos(0)),
             failures: 0,

@@ -24,10 +24,12 @@ pub(crate) mod connect;
 pub(crate) mod counter;
 pub(crate) mod ears;
 pub(crate) mod fault;
+pub(crate) mod hook;
 pub(crate) mod inspect;
 pub(crate) mod lane;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod memory;
+mod reach;
 pub(crate) mod redis;
 pub(crate) mod script;
 pub(crate) mod socket;
@@ -37,6 +39,7 @@ pub(crate) mod token;
 pub(crate) mod wire;
 
 pub use fault::{Fault, FaultKind};
+pub use hook::{Connected, Credentials};
 pub(crate) use token::OwnerToken;
 
 /// Names a request in its answer. One number may serve one request on each node.

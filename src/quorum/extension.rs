@@ -91,6 +91,11 @@ impl Extension {
         }
     }
 
+    /// The nodes that have the key, with its new expiry.
+    pub(crate) fn renewed(&self) -> NodeSet {
+        self.renewed
+    }
+
     /// The nodes that have answered.
     pub(crate) fn answered(&self) -> NodeSet {
         let present = self.renewed.or(self.taken);

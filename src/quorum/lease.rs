@@ -77,6 +77,11 @@ impl Lease {
         self.deadline
     }
 
+    /// When the next extension is due.
+    pub(crate) fn due(&self) -> Instant {
+        self.next
+    }
+
     /// Whether an extension is on its way.
     pub(crate) fn extending(&self) -> bool {
         self.extending

@@ -181,6 +181,7 @@ impl MemoryNode {
         let State::Open(session) = &mut self.state else {
             return;
         };
+        let mut requests = 0;
         let mut server = self.server.lock();
         while let Some((key, yes)) = self.ears.next() {
             server.send(session.conn, Request::Listen { key, yes }, now);
@@ -191,10 +192,12 @@ impl MemoryNode {
             let with_marker = batch.iter().any(grant);
             let marker_key = with_marker.then(|| Arc::clone(&self.terms.marker_key));
             let entries = batch.len();
+            requests += entries;
             let asks = batch.iter().map(question).collect();
             session.flights.push_back(Flight::Batch { entries });
             server.send(session.conn, Request::Batch { asks, marker_key }, now);
         }
+        self.meters.took(requests, None);
         if self.terms.drives {
             server.run(now);
         }

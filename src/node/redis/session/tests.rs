@@ -8,7 +8,9 @@ use tokio::sync::Notify;
 use super::super::{Line, Manners, Shared};
 use super::*;
 use crate::clock::{Clock, Instant};
+use crate::metrics;
 use crate::node::connect::{Endpoint, Target};
+use crate::node::hook::Hooks;
 use crate::node::socket::Stream;
 use crate::node::{AskId, Inbox, Order, OwnerToken};
 
@@ -58,12 +60,14 @@ impl Bench {
                     endpoint: Endpoint::Unix { path: "".into() },
                     database: 0,
                     credentials: Arc::new(|| Ok((None, None))),
+                    hooks: Hooks::default(),
                 },
                 manners,
                 line: Mutex::new(line),
                 wake: Notify::new(),
                 inbox: Inbox::default(),
                 clock: Clock::Boot,
+                meters: metrics::Flush::default(),
             },
             lane,
             session: Session::new(socket, Replies::default(), &life, resp3),
