@@ -69,8 +69,9 @@ async fn work(client: &Client) {
 }
 
 async fn keep(client: &Client) -> Infallible {
+    let lock = client.lock("leader");
     loop {
-        let kept = client.lock("leader").run(async |held| {
+        let kept = lock.run(async |held| {
             held.lost().await;
             Ok::<_, Infallible>(())
         });
