@@ -73,6 +73,15 @@ impl Client {
     /// # Errors
     /// The setting that cannot be used, its value, where it came from and what to write instead.
     /// Nothing is sent.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use quorumlock::{Client, Config};
+    ///
+    /// let config = Config::new(["redis://a", "redis://b", "redis://c"]).ttl(Duration::from_secs(5));
+    /// let client = Client::with_config(config)?;
+    /// # Ok::<(), quorumlock::ConfigError>(())
+    /// ```
     pub fn with_config(config: Config) -> Result<Self, ConfigError> {
         let settings = config.check()?;
         let manners = Manners {
@@ -114,6 +123,14 @@ impl Client {
     /// The lock on `resource`: any bytes or text but none, up to 64 KiB. Does no I/O.
     ///
     /// Two resources are the same if their bytes are: case and Unicode normal forms count.
+    ///
+    /// ```
+    /// use quorumlock::Client;
+    ///
+    /// let client = Client::open(["redis://a"])?;
+    /// assert_eq!(client.lock("seat/12a").resource(), b"seat/12a");
+    /// # Ok::<(), quorumlock::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn lock(&self, resource: impl AsRef<[u8]>) -> Lock {
         Lock::new(Arc::clone(&self.core), resource.as_ref())
@@ -132,6 +149,20 @@ impl Client {
     ///
     /// # Round trips
     /// One: an extension that restores nothing.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// use quorumlock::Client;
+    ///
+    /// let client = Client::in_memory(5);
+    /// let ticket = client.lock("seat/12a").acquire().await?.detach().await.unwrap();
+    /// let guard = client.attach(&ticket).await?;
+    /// guard.release().await?;
+    /// assert!(client.attach(&ticket).await.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// # }
+    /// ```
     pub async fn attach(&self, ticket: &LeaseTicket) -> Result<Guard, AttachError> {
         let lock = self.lock(&ticket.resource).ttl(ticket.ttl);
         Ok(lock.adopt(ticket.secret).await?)
@@ -194,6 +225,20 @@ impl Client {
     ///
     /// # Cancel safety
     /// The client is closed from the first poll on; a drop only stops the waiting.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// use quorumlock::{AcquireError, Client, Loss};
+    ///
+    /// let client = Client::in_memory(5);
+    /// let guard = client.lock("job").acquire().await?;
+    /// client.close().await?;
+    /// assert_eq!(guard.lost().await, Loss::Closed);
+    /// assert!(matches!(client.lock("job").acquire().await, Err(AcquireError::Closed)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// # }
+    /// ```
     pub async fn close(&self) -> Result<(), CloseError> {
         let Some(handle) = self.core.close() else {
             return Ok(());
@@ -218,6 +263,21 @@ impl fmt::Debug for Client {
 }
 
 /// Some releases were not confirmed before the client ended.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::testing::Cluster;
+///
+/// let cluster = Cluster::new(3);
+/// let client = cluster.client();
+/// let guard = client.lock("job").acquire().await?;
+/// cluster.nodes().iter().for_each(|node| node.kill());
+/// assert_eq!(client.close().await.unwrap_err().unconfirmed(), 1);
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{unconfirmed} releases were not confirmed by a quorum; their keys run out with their TTL")]
 pub struct CloseError {

@@ -47,6 +47,16 @@ pub enum AcquireError {
 
 impl AcquireError {
     /// The last round, where there was one.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// let lock = quorumlock::Client::in_memory(5).lock("");
+    /// let error = lock.acquire().await.unwrap_err();
+    /// assert!(error.attempt().is_none(), "a lock without a name: nothing was sent");
+    /// # });
+    /// # }
+    /// ```
     #[must_use]
     pub fn attempt(&self) -> Option<&Attempt> {
         match self {
@@ -59,6 +69,10 @@ impl AcquireError {
     }
 
     /// Whether another try may fare better without anybody changing a setting.
+    ///
+    /// ```
+    /// assert!(!quorumlock::AcquireError::Closed.is_retryable());
+    /// ```
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(
@@ -149,6 +163,13 @@ pub enum Released {
 
 impl Released {
     /// Whether the lock was held to the end.
+    ///
+    /// ```
+    /// use quorumlock::{Loss, Released};
+    ///
+    /// assert!(Released::InTime.in_time());
+    /// assert!(!Released::AlreadyLost(Loss::Expired).in_time());
+    /// ```
     #[must_use]
     pub fn in_time(self) -> bool {
         self == Released::InTime

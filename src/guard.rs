@@ -25,6 +25,24 @@ pub use lost::Lost;
 /// and without a runtime; [`Guard::release`] does the same and says how it went. A guard that is
 /// leaked (`std::mem::forget`) goes on extending itself until `max_hold`, or until the process
 /// ends.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use std::time::Duration;
+/// use quorumlock::Client;
+///
+/// let guard = Client::in_memory(5).lock("ledger").acquire().await?;
+/// assert_eq!((guard.resource(), guard.is_held(), guard.loss()), (&b"ledger"[..], true, None));
+/// guard.extend().await?;
+/// guard.extend_to(Duration::from_secs(40)).await?;
+/// assert!(guard.remaining() > Duration::from_secs(38));
+/// let held = guard.held();
+/// assert!(guard.release().await?.in_time());
+/// assert!(!held.is_held());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct Guard {
     claim: Claim,
@@ -183,6 +201,17 @@ impl Guard {
     ///
     /// # Round trips
     /// None.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// let lock = quorumlock::Client::in_memory(5).lock("seat/12a");
+    /// let ticket = lock.acquire().await?.detach().await.unwrap();
+    /// assert_eq!(ticket.resource(), b"seat/12a");
+    /// assert!(lock.try_acquire().await.is_err());
+    /// # Ok::<(), quorumlock::AcquireError>(()) }).unwrap();
+    /// # }
+    /// ```
     pub async fn detach(self) -> Result<LeaseTicket, Loss> {
         if let Some(loss) = self.loss() {
             return Err(loss);
@@ -224,6 +253,22 @@ impl fmt::Debug for Guard {
 }
 
 /// A look at a held lock, for the work that runs under it. Keeps nothing alive.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use std::time::Duration;
+/// use quorumlock::{Client, Loss};
+///
+/// let guard = Client::in_memory(5).lock("job").acquire().await?;
+/// let held = guard.held();
+/// assert_eq!((held.resource(), held.fencing_token()), (&b"job"[..], guard.fencing_token()));
+/// assert!(held.is_held() && held.remaining() > Duration::from_secs(9));
+/// drop(guard);
+/// assert_eq!(held.lost().await, Loss::Released);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Held {
     cell: Arc<Cell>,

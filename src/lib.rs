@@ -11,6 +11,7 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+pub mod blocking;
 mod check;
 mod client;
 mod clock;
@@ -51,7 +52,7 @@ pub use inspect::{
     OwnerId, Status,
 };
 pub use lock::Lock;
-pub use node::{Fault, FaultKind};
+pub use node::{Connected, Credentials, Fault, FaultKind};
 pub use quorum::FencingToken;
 pub use status::{NodeState, NodeStatus};
 pub use ticket::LeaseTicket;

@@ -36,6 +36,24 @@ mod notice;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// # }
 /// ```
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use std::time::Duration;
+/// use quorumlock::{Client, Loss};
+///
+/// let lock = Client::in_memory(5).lock("job").ttl(Duration::from_secs(2)).auto_extend(false);
+/// assert_eq!(lock.resource(), b"job");
+/// let patient = lock.clone().wait_forever();
+/// let hasty = lock.wait(Duration::from_millis(10)).max_hold(Duration::from_millis(50));
+/// let guard = hasty.acquire().await?;
+/// assert!(hasty.acquire().await.is_err());
+/// assert_eq!(guard.lost().await, Loss::MaxHold);
+/// assert!(patient.acquire().await?.is_held());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Lock {
     core: Arc<Core>,

@@ -57,6 +57,12 @@ pub enum NodeState {
 
 impl NodeState {
     /// What went wrong, where something did.
+    ///
+    /// ```
+    /// use quorumlock::NodeState;
+    ///
+    /// assert!(NodeState::Ready.why().is_none());
+    /// ```
     #[must_use]
     pub fn why(&self) -> Option<&Fault> {
         match self {
@@ -107,6 +113,23 @@ impl fmt::Display for NodeState {
 }
 
 /// One node, as the client sees it now: an answer of [`Client::nodes`](crate::Client::nodes).
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::{NodeState, testing::Cluster};
+///
+/// let cluster = Cluster::new(3);
+/// cluster.node(2).kill();
+/// let client = cluster.client();
+/// let guard = client.lock("job").acquire().await?;
+/// let nodes = client.nodes().await;
+/// assert!(nodes[0].votes() && nodes[0].state() == &NodeState::Ready);
+/// println!("{} for {:?}: {}", nodes[2].name(), nodes[2].since(), nodes[2].state());
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
     pub(crate) name: Arc<str>,

@@ -46,6 +46,13 @@ const VERSION: &str = "ql1";
 
 impl LeaseTicket {
     /// What is locked.
+    ///
+    /// ```
+    /// let text = format!("ql1.10000.{}.0.6a6f62", "a".repeat(40));
+    /// let ticket: quorumlock::LeaseTicket = text.parse()?;
+    /// assert_eq!(ticket.resource(), b"job");
+    /// # Ok::<(), quorumlock::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn resource(&self) -> &[u8] {
         &self.resource

@@ -5,6 +5,8 @@
 //! a compiler warning). Tier: all of it every day; most of it is checked by compiling this file.
 #![deny(unfulfilled_lint_expectations)]
 
+#[path = "api/examples.rs"]
+mod examples;
 #[path = "api/list.rs"]
 mod list;
 
@@ -33,6 +35,7 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<Held>();
     shared::<Lost>();
     shared::<LeaseTicket>();
+    shared::<Credentials>();
     shared::<Attempt>();
     shared::<NodeVote>();
     shared::<Vote>();
@@ -58,6 +61,10 @@ fn every_public_type_can_be_shared_between_threads() {
     shared::<ClockReading>();
     shared::<Finding>();
     shared::<Severity>();
+    shared::<blocking::Client>();
+    shared::<blocking::Lock>();
+    shared::<blocking::Guard>();
+    shared::<blocking::Held>();
     error::<AcquireError>();
     error::<AttachError>();
     error::<ExtendError>();
@@ -76,7 +83,7 @@ fn what_is_cheap_to_copy_can_be_cloned_and_a_guard_cannot() {
     cloned::<Lost>();
     cloned::<AcquireError>();
     cloned::<Attempt>();
-    const { assert!(Is::<Client>::CLONE && !Is::<Guard>::CLONE) };
+    const { assert!(Is::<Client>::CLONE && !Is::<Guard>::CLONE && !Is::<blocking::Guard>::CLONE) };
 }
 
 /// Whether a type can be cloned: an inherent constant goes before one of a trait.
@@ -157,6 +164,38 @@ async fn ignoring_warns(client: &Client, lock: &Lock, guard: Guard, held: &Held)
     guard.release().await;
 }
 
+/// Never called. As above, for the calls that block.
+#[allow(dead_code)]
+fn ignoring_warns_without_async(client: &blocking::Client, lock: &blocking::Lock) {
+    #[expect(unused_must_use)]
+    client.lock("job");
+    #[expect(unused_must_use)]
+    client.close();
+    #[expect(unused_must_use)]
+    lock.acquire();
+    #[expect(unused_must_use)]
+    lock.acquire().unwrap();
+    #[expect(unused_must_use)]
+    lock.try_acquire();
+    #[expect(unused_must_use)]
+    lock.run(|_held| Ok::<_, std::io::Error>(12));
+}
+
+/// Never called. As above, for a guard and what it shows.
+#[allow(dead_code)]
+fn ignoring_a_guard_warns_without_async(guard: blocking::Guard, held: &blocking::Held) {
+    #[expect(unused_must_use)]
+    guard.is_held();
+    #[expect(unused_must_use)]
+    guard.wait_lost(Duration::ZERO);
+    #[expect(unused_must_use)]
+    held.wait_lost(Duration::ZERO);
+    #[expect(unused_must_use)]
+    guard.extend();
+    #[expect(unused_must_use)]
+    guard.release();
+}
+
 /// Only a guard can be released, and only once: by value, and a guard is no clone.
 #[test]
 fn there_is_no_release_without_a_guard() {
@@ -209,6 +248,67 @@ fn the_public_items_are_those_of_the_list() {
          QUORUMLOCK_BLESS=1, and say so in CHANGELOG.md",
         difference.join("\n")
     );
+}
+
+#[test]
+fn every_public_function_and_struct_has_an_example() {
+    let shown = examples::Shown::read();
+    assert!(
+        shown.len() > 150,
+        "the sources are not read: {}",
+        shown.len()
+    );
+    let missing = shown.missing();
+    assert!(
+        missing.is_empty(),
+        "without an example:\n{}",
+        missing.join("\n")
+    );
+    assert!(
+        shown.stale().is_empty(),
+        "needless exceptions: {:?}",
+        shown.stale()
+    );
+}
+
+#[test]
+fn what_has_no_example_is_seen() {
+    let text = "\
+/// Shown.
+///
+/// ```
+/// A::new().go();
+/// ```
+pub struct A {
+}
+impl A {
+    /// By the type.
+    pub fn new() {}
+    /// By nobody: `go` is not `g`.
+    pub fn g() {}
+    /// ```
+    /// A::own();
+    /// ```
+    #[must_use]
+    pub const fn own() {}
+}
+/// Enums are shown where they are matched.
+pub enum B {
+}
+/// Not shown.
+pub fn c() {}
+";
+    let types = examples::declarations(text);
+    let found = examples::documented(text, |name| types.get(name).cloned());
+    let found: Vec<(&str, bool)> = found.iter().map(|(name, has)| (&**name, *has)).collect();
+    let expected = [
+        ("A", true),
+        ("A::new", true),
+        ("A::g", false),
+        ("A::own", true),
+        ("c", false),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

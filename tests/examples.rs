@@ -130,6 +130,14 @@ fn shared_file_refuses_the_stale_line() {
     println!("{told}");
 }
 
+#[test]
+fn a_program_without_async_writes_its_report() {
+    let told = run("blocking", &Cluster::start(5), None);
+    assert!(told.contains("5 pages written"), "{told}");
+    assert!(told.contains("released: InTime"), "{told}");
+    println!("{told}");
+}
+
 /// A candidate whose lines go to `news`.
 fn candidate(name: &str, nodes: &Cluster, news: &Sender<String>) -> Child {
     let mut command = Command::new(program("leader_election"));

@@ -27,6 +27,23 @@ impl fmt::Display for Severity {
 }
 
 /// A finding of a check: what was measured, and what to do about it.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::{Finding, Severity, testing::Cluster};
+///
+/// let cluster = Cluster::new(3);
+/// cluster.node(2).kill();
+/// let report = cluster.client().check().await;
+/// let of_node = |finding: &&Finding| finding.node() == Some("memory-3:6379");
+/// let finding = report.findings().iter().find(of_node).unwrap();
+/// assert!(finding.severity() >= Severity::Warning && finding.setting().is_none());
+/// println!("{}: {}", finding.measured(), finding.remedy());
+/// assert_eq!(finding.proposals().count(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {

@@ -6,6 +6,26 @@ use crate::node::Fault;
 use crate::status::NodeState;
 
 /// One node, as a check found it. What the node does not tell, or may not, is `None`.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::{Client, NodeState};
+///
+/// let report = Client::in_memory(3).check().await;
+/// let node = &report.nodes()[0];
+/// assert_eq!((node.name(), node.votes(), node.votes_in()), ("memory-1:6379", true, None));
+/// assert_eq!(node.state(), &NodeState::Idle);
+/// assert!(node.fault().is_none() && node.follows().is_none());
+/// println!("{:?} {:?}, {:?}, up {:?}", node.product(), node.version(), node.role(), node.uptime());
+/// println!("{:?}: AOF {:?}, RDB {:?}", node.run_id(), node.aof(), node.rdb());
+/// println!("{:?}, {:?}", node.max_memory(), node.eviction_policy());
+/// assert!(!node.permissions_known() || node.missing_permissions().is_empty());
+/// assert!(node.round_trips() > 0 && node.p50() <= node.p99());
+/// assert!(node.clock().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct NodeReport {
@@ -182,6 +202,21 @@ impl NodeReport {
 }
 
 /// A node's clock beside this machine's.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use std::time::Duration;
+/// use quorumlock::Client;
+///
+/// let report = Client::in_memory(3).check().await;
+/// let clock = report.nodes()[0].clock().unwrap();
+/// println!("{} ± {} ms", clock.offset_ms(), clock.offset_doubt_ms());
+/// println!("{:?} ± {:?} ppm", clock.rate_ppm(), clock.rate_doubt_ppm());
+/// assert_eq!(clock.stepped(), Duration::ZERO);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ClockReading {

@@ -39,6 +39,21 @@ use super::node::NodeReport;
 /// A fault is `{ "kind": "Timeout", "text": "…" }`, its kind as in
 /// [`FaultKind`](crate::FaultKind); a severity is `note`, `warning` or `critical`; proposals are
 /// settings by name and value.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::Client;
+///
+/// let report = Client::in_memory(5).check().await;
+/// assert!(report.is_good() && report.worst().is_none() && report.findings().is_empty());
+/// assert_eq!((report.votes(), report.quorum(), report.may_fail()), (5, 3, 2));
+/// assert_eq!(report.nodes().len(), 5);
+/// assert!(report.settings().any(|setting| setting == ("ttl", "10s")));
+/// println!("{:?}", report.clock_spread());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Report {

@@ -10,6 +10,7 @@ use super::node::Node;
 use super::secret::{CredentialError, Credentials, Password};
 use super::url::{Place, Url};
 use crate::node::connect::{Endpoint, Target, TlsFiles};
+use crate::node::hook::Hooks;
 
 /// A node that a client can connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +68,13 @@ impl NodeAddress {
         })
     }
 
+    /// Whether a password was given with the node.
+    pub(super) fn has_password(&self) -> bool {
+        self.password != Password::None
+    }
+
     /// What a connection needs to know.
-    pub(crate) fn target(&self) -> Target {
+    pub(crate) fn target(&self, hooks: &Hooks) -> Target {
         let address = self.clone();
         let credentials = move || {
             let read = address.credentials().map_err(|error| error.to_string())?;
@@ -80,6 +86,7 @@ impl NodeAddress {
             endpoint: self.endpoint.clone(),
             database: self.database,
             credentials: Arc::new(credentials),
+            hooks: hooks.clone(),
         }
     }
 

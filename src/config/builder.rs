@@ -16,6 +16,13 @@ impl Config {
     ///
     /// Every client of one set of locks must be given the same nodes: two clients whose lists
     /// differ may both find a majority.
+    ///
+    /// ```
+    /// use quorumlock::Config;
+    ///
+    /// assert!(Config::new(["redis://a", "redis://b", "redis://c"]).validate().is_ok());
+    /// assert!(Config::new(["a:6379"]).validate().is_err());
+    /// ```
     pub fn new(urls: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Config {
             nodes: urls.into_iter().map(Node::url).collect(),

@@ -52,6 +52,7 @@ impl Config {
         let restart_guard = value(&self.restart_guard).unwrap_or_default().into();
         let settings = Settings {
             nodes,
+            hooks: self.hooks.clone(),
             prefix: self.checked_prefix()?,
             ttl: checked(Setting::Ttl, &self.ttl)?.unwrap_or(default::TTL),
             max_ttl,
@@ -104,6 +105,11 @@ impl Config {
                     .at(&node.origin)
             };
             let address = NodeAddress::of(node).map_err(|unfit| at(unfit, ""))?;
+            if self.hooks.credentials.is_some() && address.has_password() {
+                let problem = "has a password, and credentials_with gives another";
+                let unfit = Unfit::new(problem, "give it in one of the two places");
+                return Err(at(unfit, address.name()));
+            }
             let twin = addresses
                 .iter()
                 .position(|other| other.server() == address.server());

@@ -13,6 +13,15 @@ use super::{Config, Given, Node};
 use crate::quorum::Wait;
 
 /// One setting as it will be used.
+///
+/// ```
+/// use quorumlock::{Config, Origin};
+///
+/// let settings = Config::new(["redis://a"]).prefix("billing:").effective()?;
+/// let prefix = settings.iter().find(|setting| setting.name() == "prefix").unwrap();
+/// assert_eq!((prefix.value(), prefix.origin()), ("\"billing:\"", &Origin::Code));
+/// # Ok::<(), quorumlock::ConfigError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effective {
     name: String,

@@ -32,6 +32,13 @@ impl Config {
     ///
     /// # Errors
     /// As for [`Config::with_env`], and where `QUORUMLOCK_NODES` is not set.
+    ///
+    /// ```
+    /// use quorumlock::Config;
+    ///
+    /// let has_nodes = std::env::var_os("QUORUMLOCK_NODES").is_some();
+    /// assert_eq!(Config::from_env().is_ok(), has_nodes);
+    /// ```
     pub fn from_env() -> Result<Self, ConfigError> {
         let config = Config::default().with_env()?;
         if config.nodes.is_empty() {
@@ -55,6 +62,15 @@ impl Config {
     ///
     /// # Errors
     /// A value that cannot be read, or any other variable that begins with `QUORUMLOCK_`.
+    ///
+    /// ```
+    /// use quorumlock::Config;
+    ///
+    /// // What code says, unless the environment says otherwise.
+    /// let config = Config::new(["redis://a", "redis://b", "redis://c"]).with_env()?;
+    /// config.validate()?;
+    /// # Ok::<(), quorumlock::ConfigError>(())
+    /// ```
     pub fn with_env(self) -> Result<Self, ConfigError> {
         let mut variables = Vec::new();
         for (name, value) in env::vars_os() {

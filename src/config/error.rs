@@ -76,6 +76,18 @@ impl fmt::Display for Origin {
 ///      raise max_ttl on every client of these nodes"
 /// );
 /// ```
+///
+/// ```
+/// use std::time::Duration;
+/// use quorumlock::{Config, Origin};
+///
+/// let config = Config::new(["redis://a"]).ttl(Duration::from_secs(120));
+/// let error = config.validate().unwrap_err();
+/// assert_eq!((error.setting(), error.value()), ("ttl", Some("120s")));
+/// assert_eq!(error.origin(), &Origin::Code);
+/// assert!(error.problem().contains("longer than max_ttl"));
+/// assert!(error.remedy().contains("lower ttl"));
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 pub struct ConfigError {
     // Boxed, so that a `Result` stays small.

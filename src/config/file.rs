@@ -59,6 +59,16 @@ impl Config {
     ///
     /// # Errors
     /// As for [`Config::from_toml`], and where the file cannot be read.
+    ///
+    /// ```
+    /// use quorumlock::Config;
+    ///
+    /// let file = tempfile::NamedTempFile::new()?;
+    /// std::fs::write(file.path(), "nodes = [\"redis://a:6379\"]\nttl = \"5s\"\n")?;
+    /// Config::from_file(file.path())?.validate()?;
+    /// assert!(Config::from_file("/nowhere/quorumlock.toml").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let name: Arc<str> = path.display().to_string().into();

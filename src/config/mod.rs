@@ -19,6 +19,7 @@ mod env;
 mod error;
 #[cfg(feature = "serde")]
 mod file;
+mod hooks;
 mod node;
 mod resource;
 mod secret;
@@ -37,6 +38,7 @@ pub use node::Node;
 pub(crate) use resource::check_resource;
 pub(crate) use settings::Settings;
 
+use crate::node::hook::Hooks;
 use crate::quorum::{self, GuardMode, Wait};
 
 /// How much of the delay between two rounds is left to chance: the setting `retry.jitter`.
@@ -127,6 +129,37 @@ impl<T: fmt::Debug> fmt::Debug for Given<T> {
 /// config.validate()?;
 /// # Ok::<(), quorumlock::ConfigError>(())
 /// ```
+///
+/// ```
+/// use std::time::Duration;
+/// use quorumlock::{Config, Jitter, RestartGuard};
+///
+/// let (ms, s) = (Duration::from_millis, Duration::from_secs);
+/// let config = Config::default()
+///     .node("redis://a:6379")
+///     .node("redis://b:6379")
+///     .node("redis://c:6379")
+///     // The lease, and how long to wait for it.
+///     .ttl(s(5)).max_ttl(s(30)).wait(s(10)).min_validity(ms(500))
+///     // What a node and the clocks are given.
+///     .node_timeout(ms(200)).drift_factor(0.01).drift_margin(ms(2))
+///     // Where nobody tells that a lock is free.
+///     .retry_delay(ms(20)).retry_max_delay(ms(200)).retry_jitter(Jitter::Equal).retry_attempts(100)
+///     // How guards go on, and end.
+///     .auto_extend(true).extend_every(s(1)).max_hold(s(3600))
+///     .cohort_max_handoffs(16).cohort_max_time(ms(100))
+///     // Nodes that come back, and tokens.
+///     .restart_guard(RestartGuard::Strict).restart_delay(s(60))
+///     .fencing(true).fence_retention(s(3600));
+/// let settings = config.effective()?;
+/// let value = |name: &str| {
+///     let found = settings.iter().find(|setting| setting.name() == name);
+///     found.map(|setting| setting.value().to_owned())
+/// };
+/// assert_eq!(value("ttl").as_deref(), Some("\"5s\""));
+/// assert_eq!(value("restart_guard").as_deref(), Some("\"strict\""));
+/// # Ok::<(), quorumlock::ConfigError>(())
+/// ```
 #[derive(Clone, Default)]
 #[must_use = "settings do nothing before a client is made of them"]
 pub struct Config {
@@ -154,6 +187,7 @@ pub struct Config {
     restart_delay: Option<Given<Duration>>,
     fencing: Option<Given<bool>>,
     fence_retention: Option<Given<Duration>>,
+    hooks: Hooks,
 }
 
 impl fmt::Debug for Config {
@@ -189,6 +223,9 @@ impl fmt::Debug for Config {
         show("restart_delay", any(&self.restart_delay));
         show("fencing", any(&self.fencing));
         show("fence_retention", any(&self.fence_retention));
+        let given = |hook: bool| hook.then_some(&"given" as &dyn fmt::Debug);
+        show("connect_with", given(self.hooks.connect.is_some()));
+        show("credentials_with", given(self.hooks.credentials.is_some()));
         out.finish_non_exhaustive()
     }
 }

@@ -28,6 +28,20 @@ use super::url::Url;
 /// Config::default().node(node).validate()?;
 /// # Ok::<(), quorumlock::ConfigError>(())
 /// ```
+///
+/// ```
+/// use quorumlock::{Config, Node};
+///
+/// let by_file = Node::url("redis://a").username("locker").password_file("/run/secrets/locker");
+/// let by_variable = Node::url("redis://b").password_env("LOCKER_PASSWORD");
+/// Config::default().node(by_file).node(by_variable).validate()?;
+/// let over_tls = Node::url("rediss://c")
+///     .ca_file("/etc/ca.pem")
+///     .client_cert_file("/etc/locker.pem")
+///     .client_key_file("/etc/locker.key");
+/// assert_eq!(Config::default().node(over_tls).validate().is_ok(), cfg!(feature = "tls"));
+/// # Ok::<(), quorumlock::ConfigError>(())
+/// ```
 #[derive(Clone)]
 pub struct Node {
     pub(super) url: Secret,
@@ -43,6 +57,12 @@ pub struct Node {
 
 impl Node {
     /// The node at `url`.
+    ///
+    /// ```
+    /// use quorumlock::Node;
+    ///
+    /// assert_eq!(Node::url("redis://:secret@a.example/3").to_string(), "a.example:6379/3");
+    /// ```
     #[must_use]
     pub fn url(url: impl Into<String>) -> Self {
         Node {

@@ -7,6 +7,7 @@ use super::duration::{self, Span, show};
 use super::error::{ConfigError, Origin};
 use super::setting::Setting;
 use crate::node::connect::Target;
+use crate::node::hook::Hooks;
 use crate::quorum::{Cohort, Drift, GuardMode, Retry, Timing, TimingError, Wait};
 
 const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
@@ -16,6 +17,7 @@ const LONGEST_NODE_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) nodes: Vec<NodeAddress>,
+    pub(crate) hooks: Hooks,
     pub(crate) prefix: String,
     pub(crate) ttl: Duration,
     pub(crate) max_ttl: Duration,
@@ -145,7 +147,8 @@ impl Settings {
 
     /// Where the nodes are, in the order of the configuration.
     pub(crate) fn targets(&self) -> Vec<Target> {
-        self.nodes.iter().map(NodeAddress::target).collect()
+        let target = |node: &NodeAddress| node.target(&self.hooks);
+        self.nodes.iter().map(target).collect()
     }
 
     fn misfit(&self, why: TimingError, ttl: Duration, origin: &Origin) -> ConfigError {

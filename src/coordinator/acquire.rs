@@ -28,6 +28,7 @@ impl Coordinator {
     ) {
         let id = self.new_id();
         let order = Arc::new(Order {
+            round: id,
             key: Arc::clone(key),
             token: secret.owner,
         });

@@ -7,6 +7,24 @@ use std::time::Duration;
 use crate::node::{Fault, FaultKind};
 
 /// How the last round of an acquisition went.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::{Client, Vote};
+///
+/// let lock = Client::in_memory(3).lock("job");
+/// let guard = lock.acquire().await?;
+/// let error = lock.try_acquire().await.unwrap_err();
+/// let attempt = error.attempt().unwrap();
+/// assert_eq!((attempt.resource(), attempt.needed()), (&b"job"[..], 2));
+/// assert!(attempt.is_held_here(), "by a guard of this very client");
+/// assert!(attempt.rounds() <= 1 && attempt.waited().as_secs() < 30);
+/// assert!(attempt.votes().iter().all(|vote| !matches!(vote.vote, Vote::Granted)));
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub(crate) headline: Headline,
@@ -122,6 +140,23 @@ impl fmt::Display for Rounds {
 }
 
 /// One node's part in a round.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::testing::Cluster;
+/// use quorumlock::{FaultKind, NodeVote};
+///
+/// let cluster = Cluster::new(3);
+/// cluster.nodes().iter().for_each(|node| node.fail_with(FaultKind::Loading));
+/// let error = cluster.client().lock("job").try_acquire().await.unwrap_err();
+/// let votes = error.attempt().unwrap().votes();
+/// votes.iter().for_each(|vote| println!("{} says {:?}", vote.node, vote.vote));
+/// let loading = |vote: &&NodeVote| vote.vote.fault() == Some(FaultKind::Loading);
+/// assert!(votes.iter().filter(loading).count() >= 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeVote {
     /// Host and port, or the socket's path: never with a secret.
@@ -131,6 +166,12 @@ pub struct NodeVote {
 }
 
 /// What one node said.
+///
+/// ```
+/// use quorumlock::Vote;
+///
+/// assert_eq!(Vote::Granted.fault(), None);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Vote {

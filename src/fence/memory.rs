@@ -25,6 +25,16 @@ use crate::quorum::FencingToken;
 /// assert!(highest.write(new, || file.push("d")).is_ok());
 /// assert_eq!(file, ["a", "b", "d"]);
 /// ```
+///
+/// ```
+/// use quorumlock::{FencingToken, fence::Highest};
+///
+/// // From what was written beside the file.
+/// let highest = Highest::starting_at(FencingToken::from_u64(34));
+/// assert!(highest.check(FencingToken::from_u64(33)).is_err());
+/// assert!(highest.check(FencingToken::from_u64(35)).is_ok());
+/// assert_eq!(highest.highest(), Some(FencingToken::from_u64(35)));
+/// ```
 #[derive(Default)]
 pub struct Highest(Mutex<Option<FencingToken>>);
 
@@ -113,6 +123,17 @@ impl fmt::Debug for Highest {
 /// assert!(seen.check("seat/12b", token(7)).is_ok(), "tokens are compared per resource");
 /// let stale = seen.check("seat/12a", token(33)).unwrap_err();
 /// assert_eq!(stale.highest, token(34));
+/// ```
+///
+/// ```
+/// use quorumlock::{FencingToken, fence::Memory};
+///
+/// let (tokens, token) = (Memory::new(), FencingToken::from_u64);
+/// assert!(tokens.check("a", token(34)).is_ok());
+/// assert!(tokens.write("a", token(33), || ()).is_err());
+/// assert_eq!(tokens.highest("a"), Some(token(34)));
+/// assert_eq!(tokens.forget("a"), Some(token(34)));
+/// assert_eq!(tokens.highest("a"), None);
 /// ```
 #[derive(Default)]
 pub struct Memory(Mutex<HashMap<Box<[u8]>, Arc<Highest>>>);

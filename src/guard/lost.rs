@@ -10,6 +10,19 @@ use crate::error::Loss;
 use crate::keeper::Cell;
 
 /// The future of [`Guard::lost`](crate::Guard::lost).
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::{Client, Loss};
+///
+/// let guard = Client::in_memory(5).lock("job").acquire().await?;
+/// let (lost, again) = (guard.lost(), guard.lost());
+/// drop(guard);
+/// assert_eq!((lost.await, again.await), (Loss::Released, Loss::Released));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Lost {
     cell: Arc<Cell>,

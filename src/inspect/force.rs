@@ -10,6 +10,21 @@ use crate::quorum::Quorum;
 /// What a forced release found and deleted.
 ///
 /// Its `Display` is a table of at most 100 columns. With the feature `serde` it can be serialised.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::Client;
+///
+/// let client = Client::in_memory(5);
+/// let _stuck = client.lock("job").auto_extend(false).acquire().await?;
+/// let freed = client.force_release("job").await?;
+/// assert_eq!((freed.resource(), freed.was_held(), freed.needed()), (&b"job"[..], true, 3));
+/// assert_eq!(freed.deleted(), freed.owners()[0].1);
+/// assert_eq!(freed.nodes().len(), 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "it says whose lock was taken"]
 pub struct ForcedRelease {
@@ -88,6 +103,21 @@ pub enum ForceReleaseError {
 
 impl ForceReleaseError {
     /// What was found and deleted all the same.
+    ///
+    /// ```
+    /// # #[cfg(feature = "test-util")] {
+    /// # futures::executor::block_on(async {
+    /// use quorumlock::testing::Cluster;
+    ///
+    /// let cluster = Cluster::new(5);
+    /// let guard = cluster.client().lock("job").acquire().await?;
+    /// (0..3).for_each(|index| cluster.node(index).kill());
+    /// let error = cluster.client().force_release("job").await.unwrap_err();
+    /// assert_eq!(error.partial().unwrap().deleted(), 2);
+    /// # drop(guard);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// # }
+    /// ```
     #[must_use]
     pub fn partial(&self) -> Option<&ForcedRelease> {
         match self {

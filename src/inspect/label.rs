@@ -24,6 +24,20 @@ const LONGEST: usize = 256;
 /// lease has the lock, and it is written only where the key is still the holder's. A holder that
 /// dies leaves it for 2 × `max_ttl`, unseen. A holder that hands the lock on inside its client
 /// hands the label on with it.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::Client;
+///
+/// let client = Client::in_memory(3);
+/// let guard = client.lock("job").acquire().await?;
+/// let label = client.label(&guard).await.unwrap();
+/// assert!(label.write("web-3").await >= 2);
+/// assert!(label.remove().await >= 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone)]
 #[must_use = "nothing is written before `write`"]
 pub struct Label {

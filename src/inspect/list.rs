@@ -15,6 +15,23 @@ use crate::quorum::Quorum;
 /// The locks that were found under a prefix.
 ///
 /// Its `Display` is a table of at most 100 columns. With the feature `serde` it can be serialised.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::Client;
+///
+/// let client = Client::in_memory(3);
+/// let guard = client.lock("seat/12a").acquire().await?;
+/// let listing = client.list("seat/").await;
+/// assert_eq!((listing.prefix(), listing.needed()), (&b"seat/"[..], 2));
+/// assert_eq!((listing.locks().len(), listing.held().count()), (1, 1));
+/// assert!(listing.is_complete() && listing.faults().next().is_none());
+/// assert_eq!(listing.fingerprint(), client.status("seat/12a").await?.fingerprint());
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a listing is to be looked at"]
 pub struct Listing {
@@ -73,6 +90,23 @@ impl Listing {
 }
 
 /// One lock of a [`Listing`].
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::{Client, LockState};
+///
+/// let client = Client::in_memory(3);
+/// let guard = client.lock("job").acquire().await?;
+/// let listing = client.list("").await;
+/// let lock = &listing.locks()[0];
+/// assert_eq!((lock.resource(), lock.label(), lock.is_held()), (&b"job"[..], None, true));
+/// assert!(matches!(lock.state(), LockState::Held { .. }) && lock.owner().is_some());
+/// assert!(lock.copies() >= 2 && lock.left() <= Some(std::time::Duration::from_secs(10)));
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub(super) resource: Vec<u8>,

@@ -9,6 +9,20 @@ use crate::node::OwnerToken;
 /// lock again is another owner.
 ///
 /// Two ids that are equal belong to one owner, but for one case in four billion.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::Client;
+///
+/// let client = Client::in_memory(3);
+/// let guard = client.lock("job").acquire().await?;
+/// let owner = client.status("job").await?.owner().unwrap();
+/// assert_eq!(owner.to_string().trim_end_matches('…').len(), 8);
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerId([u8; OwnerId::DIGITS]);
 

@@ -11,6 +11,26 @@ use crate::quorum::{FencingToken, Quorum};
 ///
 /// Its `Display` is a table of at most 100 columns. With the feature `serde` it can be serialised,
 /// spans as whole milliseconds.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use std::time::Duration;
+/// use quorumlock::{Client, LockState};
+///
+/// let client = Client::in_memory(5);
+/// let guard = client.lock("job").acquire().await?;
+/// let status = client.status("job").await?;
+/// assert_eq!((status.resource(), status.needed()), (&b"job"[..], 3));
+/// assert!(status.is_held() && !status.is_free());
+/// assert!(matches!(status.state(), LockState::Held { owner, .. } if Some(*owner) == status.owner()));
+/// assert!(status.left() > Some(Duration::from_secs(8)));
+/// assert_eq!((status.nodes().len(), status.label()), (5, None));
+/// assert!(status.fencing_counter() >= Some(guard.fencing_token()));
+/// assert_eq!(status.fingerprint().len(), 8);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a status is to be looked at"]
 pub struct Status {

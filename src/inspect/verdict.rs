@@ -34,6 +34,20 @@ pub enum LockState {
 }
 
 /// One node, and what is under the key there.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::{Client, KeyState};
+///
+/// let status = Client::in_memory(3).status("job").await?;
+/// for node in status.nodes() {
+///     assert!(node.node().starts_with("memory-"));
+///     assert_eq!(node.state(), &KeyState::Absent);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeKey {
     pub(super) node: Arc<str>,

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +11,14 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
-use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
-use tokio::net::{TcpStream, lookup_host};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
+use super::hook::{self, Connect, Hooks};
+use super::reach::{tcp, tuned};
 use super::socket::{Socket, Stream};
 use super::tls::{Secured, Session, is_of_tls};
 use super::{Fault, FaultKind};
@@ -36,6 +36,24 @@ pub(crate) struct Target {
     pub(crate) database: i64,
     /// Read anew for every connection: credentials may change.
     pub(crate) credentials: Arc<Credentials>,
+    /// What is made by code of the user's instead.
+    pub(crate) hooks: Hooks,
+}
+
+impl Target {
+    /// User name and password, by which a connection logs in.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    pub(crate) async fn credentials(&self) -> Result<(Option<String>, Option<String>), Fault> {
+        match &self.hooks.credentials {
+            Some(hook) => {
+                let who = hook(self.name.clone()).await?;
+                Ok((who.username, Some(who.password)))
+            }
+            None => (self.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail)),
+        }
+    }
 }
 
 impl fmt::Debug for Target {
@@ -112,10 +130,14 @@ enum Opened {
 }
 
 async fn open(target: &Target, until: Instant, stage: &Cell<Stage>) -> Result<Opened, Fault> {
+    let hook = target.hooks.connect.as_deref();
     let opened = match &target.endpoint {
-        Endpoint::Tcp { host, port } => Opened::Tcp(tcp(host, *port, until, stage).await?),
+        Endpoint::Tcp { host, port } => plain(hook, host, *port, until, stage).await?,
         Endpoint::Tls { host, port, files } => {
-            let tcp = tcp(host, *port, until, stage).await?;
+            let Opened::Tcp(tcp) = plain(hook, host, *port, until, stage).await? else {
+                let detail = "TLS is laid over TCP only, and connect_with gave something else";
+                return Err(Fault::new(FaultKind::Tls, detail));
+            };
             stage.set(Stage::Securing);
             Opened::Tls(Box::new(super::tls::handshake(tcp, host, files).await?))
         }
@@ -123,6 +145,26 @@ async fn open(target: &Target, until: Instant, stage: &Cell<Stage>) -> Result<Op
     };
     stage.set(Stage::Introducing);
     Ok(opened)
+}
+
+/// The way to a host, without TLS.
+async fn plain(
+    hook: Option<&Connect>,
+    host: &str,
+    port: u16,
+    until: Instant,
+    stage: &Cell<Stage>,
+) -> Result<Opened, Fault> {
+    let Some(hook) = hook else {
+        return Ok(Opened::Tcp(tcp(host, port, until, stage).await?));
+    };
+    stage.set(Stage::Reaching);
+    let opened = match hook(host.to_owned(), port).await? {
+        hook::Opened::Tcp(tcp) => TcpStream::from_std(tcp).and_then(tuned).map(Opened::Tcp),
+        #[cfg(unix)]
+        hook::Opened::Unix(unix) => UnixStream::from_std(unix).map(Opened::Unix),
+    };
+    opened.map_err(socket_fault)
 }
 
 /// Opens a connection, and says nothing on it. The host name is resolved anew each time.
@@ -155,8 +197,7 @@ pub(crate) async fn connect(
     stage: &Cell<Stage>,
 ) -> Result<Wire, Fault> {
     let until = Instant::now() + within;
-    let (username, password) =
-        (target.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail))?;
+    let (username, password) = target.credentials().await?;
     let stream: Box<dyn Duplex> = match open(target, until, stage).await? {
         Opened::Tcp(tcp) => Box::new(tcp),
         Opened::Tls(secured) => secured,
@@ -185,47 +226,6 @@ pub(crate) async fn connect(
     })
 }
 
-async fn tcp(
-    host: &str,
-    port: u16,
-    until: Instant,
-    stage: &Cell<Stage>,
-) -> Result<TcpStream, Fault> {
-    stage.set(Stage::Resolving);
-    let addresses = lookup_host((host, port))
-        .await
-        .map_err(|error| Fault::new(FaultKind::Unresolved, error.to_string()))?;
-    stage.set(Stage::Reaching);
-    let addresses: Vec<SocketAddr> = addresses.collect();
-    let stream = reach(&addresses, until).await?;
-    tuned(stream).map_err(socket_fault)
-}
-
-/// Tries one address after the other. Each but the last gets a share of the time that is left, so
-/// that an address of a network that swallows everything leaves the others some.
-async fn reach(addresses: &[SocketAddr], until: Instant) -> Result<TcpStream, Fault> {
-    let mut last = Fault::from(FaultKind::Unresolved);
-    let mut others = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-    for &address in addresses {
-        others = others.saturating_sub(1);
-        let connecting = TcpStream::connect(address);
-        let reached = if others == 0 {
-            connecting.await
-        } else {
-            // One share more than there are addresses is for what comes after.
-            let left = until.saturating_duration_since(Instant::now());
-            let share = left / others.saturating_add(2);
-            let reached = timeout(share, connecting).await;
-            reached.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-        };
-        match reached {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = socket_fault(error),
-        }
-    }
-    Err(last)
-}
-
 #[cfg(unix)]
 async fn unix(path: &Path) -> io::Result<Opened> {
     UnixStream::connect(path).await.map(Opened::Unix)
@@ -234,16 +234,6 @@ async fn unix(path: &Path) -> io::Result<Opened> {
 #[cfg(not(unix))]
 async fn unix(_path: &Path) -> io::Result<Opened> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// No delay for small writes, and probes that find a peer which vanished without a word.
-fn tuned(stream: TcpStream) -> io::Result<TcpStream> {
-    stream.set_nodelay(true)?;
-    let keepalive = TcpKeepalive::new()
-        .with_time(Duration::from_secs(10))
-        .with_interval(Duration::from_secs(3));
-    SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
-    Ok(stream)
 }
 
 /// The class of a socket's error.
@@ -294,53 +284,4 @@ fn io_error(error: &RedisError) -> Option<&io::Error> {
     let source = error.source()?;
     let shared = source.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
     shared.downcast_ref::<io::Error>()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-
-    use socket2::{Domain, Socket, Type};
-
-    use super::*;
-
-    /// An address whose queue of connections is full, so that it says nothing to a new one; kept
-    /// alive by what is returned besides.
-    fn silent() -> (SocketAddr, Vec<Socket>) {
-        let socket = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        let listener = socket();
-        let any: SocketAddr = ([127, 0, 0, 1], 0).into();
-        listener.bind(&any.into()).unwrap();
-        listener.listen(0).unwrap();
-        let address = listener.local_addr().unwrap();
-        let mut kept = vec![listener];
-        for _ in 0..4 {
-            let client = socket();
-            client.set_nonblocking(true).unwrap();
-            let _ = client.connect(&address);
-            kept.push(client);
-        }
-        (address.as_socket().unwrap(), kept)
-    }
-
-    #[tokio::test]
-    async fn an_address_that_says_nothing_leaves_the_next_one_time() {
-        let (dead, _kept) = silent();
-        let alive = TcpListener::bind("127.0.0.1:0").unwrap();
-        let within = Duration::from_secs(2);
-        let begin = Instant::now();
-        let alone = timeout(within / 4, reach(&[dead], begin + within)).await;
-        assert!(alone.is_err(), "it is not silent");
-        let addresses = [dead, alive.local_addr().unwrap()];
-        let begin = Instant::now();
-        let reached = timeout(within, reach(&addresses, begin + within)).await;
-        let stream = reached.expect("inside the time").expect("the second");
-        assert_eq!(stream.peer_addr().unwrap(), addresses[1]);
-    }
-
-    #[tokio::test]
-    async fn without_any_address_the_name_is_not_resolved() {
-        let fault = reach(&[], Instant::now()).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Unresolved);
-    }
 }

@@ -111,6 +111,27 @@ impl fmt::Display for FaultKind {
 }
 
 /// One node's failure: its kind, and what the server or the system said.
+///
+/// ```
+/// # #[cfg(feature = "test-util")] {
+/// # futures::executor::block_on(async {
+/// use quorumlock::{AcquireError, FaultKind, Vote};
+/// use quorumlock::testing::Cluster;
+///
+/// let cluster = Cluster::new(3);
+/// cluster.nodes().iter().for_each(|node| node.fail_with(FaultKind::Auth));
+/// let error = cluster.client().lock("job").acquire().await.unwrap_err();
+/// assert!(matches!(error, AcquireError::Rejected(_)));
+/// let mut votes = error.attempt().unwrap().votes().iter();
+/// let fault = votes.find_map(|vote| match &vote.vote {
+///     Vote::Failed(fault) => Some(fault),
+///     _ => None,
+/// });
+/// let fault = fault.unwrap();
+/// assert_eq!((fault.kind(), fault.detail()), (FaultKind::Auth, Some("as the test says")));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fault {
     kind: FaultKind,

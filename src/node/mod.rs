@@ -24,10 +24,12 @@ pub(crate) mod connect;
 pub(crate) mod counter;
 pub(crate) mod ears;
 pub(crate) mod fault;
+pub(crate) mod hook;
 pub(crate) mod inspect;
 pub(crate) mod lane;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod memory;
+mod reach;
 pub(crate) mod redis;
 pub(crate) mod script;
 pub(crate) mod socket;
@@ -37,6 +39,7 @@ pub(crate) mod token;
 pub(crate) mod wire;
 
 pub use fault::{Fault, FaultKind};
+pub use hook::{Connected, Credentials};
 pub(crate) use token::OwnerToken;
 
 /// Names a request in its answer. One number may serve one request on each node.
@@ -48,6 +51,9 @@ pub(crate) const NOBODY: AskId = 0;
 /// The key and the owner token that a request is about, shared by the nodes of a round.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
+    /// The number of the round whose token this is. It tells our requests apart as the token does,
+    /// and is cheaper to look up.
+    pub(crate) round: AskId,
     pub(crate) key: Arc<[u8]>,
     pub(crate) token: OwnerToken,
 }

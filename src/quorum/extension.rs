@@ -221,6 +221,15 @@ mod tests {
     }
 
     #[test]
+    fn another_owner_on_two_of_five_is_none_and_a_third_is_waited_for() {
+        assert_eq!(outcome(&[Taken; 2], 301), Outcome::Held);
+        // A quorum is out of reach, and so is a deletion.
+        assert_eq!(outcome(&[Taken, Failed, Failed], 301), Outcome::Held);
+        let votes = [Taken, Failed, Failed, Failed];
+        assert_eq!(outcome(&votes, 301), Outcome::Unknown);
+    }
+
+    #[test]
     fn the_first_answer_of_a_node_stands() {
         let mut extension = Extension::begin(at(300), Quorum::of(3), timing(900));
         for _ in 0..3 {

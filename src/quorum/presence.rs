@@ -110,6 +110,18 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_missing_where_it_was() {
+        let mut presence = Presence::granted(set(&[0, 1, 2]));
+        assert!(!presence.is_missing(1));
+        presence.missed(1);
+        presence.missed(4);
+        assert!(presence.is_missing(1));
+        assert!(!presence.is_missing(4), "it never was there");
+        presence.found(1);
+        assert!(!presence.is_missing(1));
+    }
+
+    #[test]
     fn nothing_is_mended_while_a_silent_node_may_cast_the_third_vote() {
         let mut presence = Presence::granted(five().all());
         presence.asked(4);

@@ -30,6 +30,15 @@ const START: Instant = Instant::from_nanos(1_000_000_000);
 
 impl Clock {
     /// A clock that stands still.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use quorumlock::testing::Clock;
+    ///
+    /// let clock = Clock::new();
+    /// clock.advance(Duration::from_secs(3));
+    /// assert_eq!(clock.elapsed(), Duration::from_secs(3));
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Clock {

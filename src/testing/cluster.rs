@@ -37,6 +37,22 @@ use crate::quorum::nodes::MOST_NODES;
 /// assert_eq!(cluster.copies("job"), 0);
 /// # });
 /// ```
+///
+/// ```
+/// # futures::executor::block_on(async {
+/// use std::time::Duration;
+/// use quorumlock::testing::{Clock, Cluster};
+///
+/// let clock = Clock::new();
+/// let cluster = Cluster::with_clock(5, &clock);
+/// let config = cluster.config().ttl(Duration::from_secs(2));
+/// let guard = cluster.client_with(config)?.lock("job").auto_extend(false).acquire().await?;
+/// assert_eq!(cluster.nodes().len(), 5);
+/// assert!((0..3).any(|index| cluster.node(index).keys() == ["quorumlock:{job}"]));
+/// clock.advance(Duration::from_secs(2));
+/// assert!(!guard.is_held());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct Cluster {
     pub(super) nodes: Arc<[Node]>,

@@ -23,6 +23,39 @@ use crate::node::{Fault, FaultKind};
 /// assert_eq!(cluster.copies("job"), 3);
 /// # });
 /// ```
+///
+/// ```
+/// # futures::executor::block_on(async {
+/// use std::time::Duration;
+/// use quorumlock::testing::{Clock, Cluster};
+/// use quorumlock::{AcquireError, FaultKind};
+///
+/// let clock = Clock::new();
+/// let cluster = Cluster::with_clock(3, &clock);
+/// let (client, node) = (cluster.client(), cluster.node(0));
+/// node.delay(Duration::ZERO);
+/// let guard = client.lock("job").auto_extend(false).acquire().await?;
+/// assert_eq!(node.keys(), ["quorumlock:{job}"]);
+/// node.wipe();
+/// assert!(node.keys().is_empty());
+/// guard.release().await?;
+///
+/// // Each of these leaves two of three nodes, which are enough.
+/// node.refuse();
+/// node.heal();
+/// node.fail_next(FaultKind::Busy, 1);
+/// client.lock("job").acquire().await?.release().await?;
+/// node.kill();
+/// client.lock("job").acquire().await?.release().await?;
+/// node.restart_with_data();
+/// client.lock("job").acquire().await?.release().await?;
+/// node.restart_empty();
+/// client.lock("job").acquire().await?.release().await?;
+/// node.hang();
+/// client.lock("job").acquire().await?.release().await?;
+/// node.resume();
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(super) server: Shared,

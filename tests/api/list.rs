@@ -57,7 +57,7 @@ fn public_modules(library: &str) -> Vec<String> {
 }
 
 /// What a line declares for everybody.
-fn declared(line: &str) -> Option<String> {
+pub fn declared(line: &str) -> Option<String> {
     let rest = line.strip_prefix("pub ")?;
     let kinds = ["struct ", "enum ", "fn ", "trait ", "type "];
     let name = kinds.iter().find_map(|kind| rest.strip_prefix(kind))?;
@@ -105,7 +105,7 @@ fn members(text: &str, exported: &BTreeSet<String>, items: &mut BTreeSet<String>
 }
 
 /// The type whose body begins on this line, and whether it is an enum.
-fn opening(line: &str) -> Option<(String, bool)> {
+pub fn opening(line: &str) -> Option<(String, bool)> {
     let body = line.strip_suffix('{')?;
     if let Some(rest) = body.strip_prefix("pub enum ") {
         return Some((identifier(rest), true));
@@ -121,7 +121,7 @@ fn opening(line: &str) -> Option<(String, bool)> {
     Some((identifier(rest.trim()), false))
 }
 
-fn member(line: &str, of_enum: bool) -> Option<String> {
+pub fn member(line: &str, of_enum: bool) -> Option<String> {
     let line = line
         .strip_prefix("    ")
         .filter(|line| !line.starts_with(' '))?;
@@ -141,7 +141,7 @@ fn identifier(text: &str) -> String {
     text.chars().take_while(inside).collect()
 }
 
-fn sources(directory: &Path) -> Vec<PathBuf> {
+pub fn sources(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     // A module of one file has no directory.
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -14,6 +14,7 @@ mod errors;
 mod faults;
 mod half_open;
 mod handshake;
+mod hooks;
 mod life;
 mod login;
 mod membership;

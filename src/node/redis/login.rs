@@ -44,8 +44,7 @@ impl Login<'_> {
         marker_key: &[u8],
         hello: bool,
     ) -> Result<Life, Fault> {
-        let credentials =
-            (target.credentials)().map_err(|detail| Fault::new(FaultKind::Auth, detail))?;
+        let credentials = target.credentials().await?;
         let [info, marker] = wire::introduction(marker_key);
         if credentials.1.is_none() && target.database == 0 {
             let mut commands = vec![info, marker];

@@ -10,6 +10,7 @@ use super::*;
 use crate::clock::{Clock, Instant};
 use crate::metrics;
 use crate::node::connect::{Endpoint, Target};
+use crate::node::hook::Hooks;
 use crate::node::socket::Stream;
 use crate::node::{AskId, Inbox, Order, OwnerToken};
 
@@ -59,6 +60,7 @@ impl Bench {
                     endpoint: Endpoint::Unix { path: "".into() },
                     database: 0,
                     credentials: Arc::new(|| Ok((None, None))),
+                    hooks: Hooks::default(),
                 },
                 manners,
                 line: Mutex::new(line),
@@ -76,6 +78,7 @@ impl Bench {
 
     fn ask(&mut self, id: AskId, ask: Ask) {
         let order = Arc::new(Order {
+            round: id % 250,
             key: Arc::from(&b"key"[..]),
             token: OwnerToken::new([u8::try_from(id % 250).unwrap(); 20]),
         });
