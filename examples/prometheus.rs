@@ -17,6 +17,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::time::Duration;
 
+use futures::future::join_all;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use quorumlock::{Client, Config};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -31,6 +32,9 @@ const SECONDS: &[f64] = &[
 const ROUNDS: &[f64] = &[0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0];
 const BYTES: &[f64] = &[256.0, 1024.0, 4096.0, 16384.0, 65536.0];
 const REQUESTS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0];
+
+/// How many tasks take turns on one lock.
+const TAKERS: usize = 16;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -65,7 +69,8 @@ fn config() -> Result<Config, Box<dyn Error>> {
 /// What a service does: one lock that is kept, one that tasks take turns on, and one that is tried
 /// now and then.
 async fn work(client: &Client) {
-    tokio::join!(keep(client), turns(client), turns(client), tries(client));
+    let takers = (0..TAKERS).map(|_| turns(client));
+    tokio::join!(keep(client), tries(client), join_all(takers));
 }
 
 async fn keep(client: &Client) -> Infallible {
@@ -91,7 +96,7 @@ async fn turns(client: &Client) -> Infallible {
             }
             Err(error) => eprintln!("report: {error}"),
         }
-        sleep(Duration::from_millis(5)).await;
+        sleep(Duration::from_secs(2)).await;
     }
 }
 

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::{Span, warn};
+use tracing::{Span, debug, warn};
 
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
@@ -140,7 +140,11 @@ impl Coordinator {
                 self.forget_keys(node);
             }
             Event::Down(fault) => {
-                warn!(node = %self.names[node], %fault, "the node is down");
+                let name = &self.names[node];
+                match self.sights[node].is_news(now) {
+                    true => warn!(node = %name, %fault, "the node is down"),
+                    false => debug!(node = %name, %fault, "the node is down again"),
+                }
                 self.down.insert(node);
                 self.deafen(node);
                 for held in self.held.values_mut() {

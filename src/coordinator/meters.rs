@@ -21,10 +21,11 @@ pub(super) struct Meters {
 
 impl Meters {
     pub(super) fn new(quorum: Quorum, nodes: &[Box<dyn Node>]) -> Self {
-        let node = |node: &Box<dyn Node>| metrics::Node::new(node.name(), NodeState::WORDS);
+        let names = nodes.iter().map(|node| node.name());
+        let node = |name| metrics::Node::new(name, NodeState::WORDS);
         Meters {
             rounds: metrics::Rounds::new(quorum.spare()),
-            nodes: nodes.iter().map(node).collect(),
+            nodes: names.map(node).collect(),
             stale: true,
             due: None,
             troubled: NodeSet::EMPTY,
