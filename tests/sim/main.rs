@@ -13,6 +13,7 @@ mod exclusion;
 mod extension;
 mod hand_over;
 mod letting_go;
+mod plots;
 mod replay;
 mod support;
 mod swarm;
