@@ -1,5 +1,6 @@
 //! How many acquire+release pairs a process gets done with 1, 64 and 1,000 tasks at once, and what
-//! each costs it in CPU time, beside redis-rs alone. Every task uses a key of its own each time.
+//! each costs it in CPU time, beside redis-rs alone, and beside the limit: the same commands from one
+//! thread, written by hand. Every task uses a key of its own each time.
 //!
 //! ```text
 //! cargo bench --bench throughput
@@ -10,7 +11,9 @@ mod support;
 
 use std::time::Duration;
 
-use support::{Plan, Servers, client, interleave, is_measured, pair, plain, raw_pair, setting};
+use support::{
+    Plan, Servers, bare_pair, client, interleave, is_measured, pair, plain, raw_pair, setting,
+};
 use tokio::runtime::Builder;
 
 const NODES: usize = 5;
@@ -29,7 +32,9 @@ fn main() {
         let contenders = [
             raw_pair(&urls, TTL).await,
             pair("without tokens", plain(&urls)),
+            bare_pair("bare", &urls, false),
             pair("quorumlock", client(&urls)),
+            bare_pair("bare, fenced", &urls, true),
         ];
         for tasks in [1, 64, 1_000] {
             let plan = Plan {

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::warn;
+use tracing::{Span, debug, warn};
 
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
@@ -29,6 +29,7 @@ mod fencing;
 mod hold;
 mod listen;
 mod meet;
+mod meters;
 mod pending;
 mod rules;
 mod store;
@@ -37,6 +38,7 @@ mod votes;
 mod watch;
 
 use listen::Listeners;
+use meters::Meters;
 use pending::{Attempt, Extending, Held, Pending, Releasing};
 pub(crate) use rules::{Counters, Rules};
 pub(crate) use store::{AttemptId, LeaseId, LeaseStore, Outcome, Secret};
@@ -55,6 +57,7 @@ pub(crate) struct Coordinator {
     counters: Option<Counters>,
     nodes: Vec<Box<dyn Node>>,
     names: Vec<Arc<str>>,
+    meters: Meters,
     inbox: Inbox,
     tokens: Tokens,
     asks: FastMap<AskId, Pending>,
@@ -88,6 +91,7 @@ impl Coordinator {
             roster: Roster::new(quorum, rules.guard, rules.restart_delay),
             pace: Pace::new(quorum, rules.drift),
             counters: rules.counters,
+            meters: Meters::new(quorum, &nodes),
             names: nodes.iter().map(|node| node.name().into()).collect(),
             nodes,
             inbox,
@@ -119,9 +123,11 @@ impl Coordinator {
     }
 
     fn event(&mut self, node: usize, event: Event, now: Instant) {
+        self.meters.stale |= !matches!(event, Event::Answer { .. } | Event::Note { .. });
         match event {
             Event::Answer { id, reply, time } => {
                 self.sights[node].answered(&reply, now);
+                self.count(node, id, &reply, now);
                 self.compare_clocks(node, id, time, now);
                 self.answer(node, id, reply, now);
             }
@@ -134,7 +140,11 @@ impl Coordinator {
                 self.forget_keys(node);
             }
             Event::Down(fault) => {
-                warn!(node = %self.names[node], %fault, "the node is down");
+                let name = &self.names[node];
+                match self.sights[node].is_news(now) {
+                    true => warn!(node = %name, %fault, "the node is down"),
+                    false => debug!(node = %name, %fault, "the node is down again"),
+                }
                 self.down.insert(node);
                 self.deafen(node);
                 for held in self.held.values_mut() {
@@ -152,7 +162,7 @@ impl Coordinator {
     fn answer(&mut self, node: usize, id: AskId, reply: Reply, now: Instant) {
         match self.asks.get(&id) {
             Some(Pending::Round(_)) => self.voted(id, node, reply, now),
-            Some(Pending::Granted { .. }) => self.granted_late(id, node, &reply),
+            Some(Pending::Granted { .. }) => self.granted_late(id, node, &reply, now),
             Some(Pending::Extension(_)) => self.renewed(id, node, &reply, now),
             Some(Pending::Release(_)) => self.released(id, node, &reply, now),
             Some(Pending::Raise(_)) => self.raised(id, node, &reply, now),
@@ -214,8 +224,15 @@ impl LeaseStore for Coordinator {
         }
     }
 
-    fn extend(&mut self, now: Instant, lease: LeaseId, timing: &Timing, present: Instant) {
-        self.begin_extension(now, lease, timing, present);
+    fn extend(
+        &mut self,
+        now: Instant,
+        lease: LeaseId,
+        timing: &Timing,
+        present: Instant,
+        span: Span,
+    ) {
+        self.begin_extension(now, lease, timing, present, span);
     }
 
     fn release(&mut self, now: Instant, lease: LeaseId, timing: &Timing) {
@@ -233,7 +250,8 @@ impl LeaseStore for Coordinator {
     fn next_timeout(&self) -> Option<Instant> {
         let nodes = self.nodes.iter().filter_map(|node| node.due()).min();
         let own = [self.timers.next(), self.listeners.next_timeout()];
-        own.into_iter().chain([nodes]).flatten().min()
+        let others = [nodes, self.meters.due];
+        own.into_iter().chain(others).flatten().min()
     }
 
     fn turn(&mut self, now: Instant) {
@@ -253,6 +271,7 @@ impl LeaseStore for Coordinator {
                 Some(Pending::Granted { .. } | Pending::Raise(_)) | None => {}
             }
         }
+        self.count_states(now);
     }
 
     fn flush(&mut self) {

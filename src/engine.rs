@@ -19,7 +19,7 @@ use crate::coordinator::{LeaseId, LeaseStore};
 use crate::error::{AcquireError, Loss};
 use crate::hash::FastSet;
 use crate::keeper::{Cell, Freed, HoldId, Keeper, ReleaseReply};
-use crate::queue::{Entrant, Queue, WaiterId};
+use crate::queue::{Entrant, Queue, Served, WaiterId};
 use crate::quorum::{FencingToken, Quorum};
 
 mod alarm;
@@ -34,7 +34,7 @@ mod thread;
 pub(crate) use self::core::Start;
 pub(crate) use self::core::{Core, Source};
 pub(crate) use commands::Commands;
-pub(crate) use handle::{AcquireReply, Claim, Command, Handle};
+pub(crate) use handle::{AcquireReply, Claim, Command, Handle, Won};
 pub(crate) use runner::{MakeNodes, Runner, Setup};
 pub(crate) use thread::start;
 
@@ -105,9 +105,11 @@ impl<S: LeaseStore> Engine<S> {
             Command::Extend {
                 hold,
                 timing,
+                span,
                 reply,
             } => {
                 let store = &mut self.store;
+                let reply = (reply, span);
                 let freed = self.keeper.extend(hold, timing, reply, now, store);
                 self.freed(freed, now);
             }
@@ -156,8 +158,8 @@ impl<S: LeaseStore> Engine<S> {
         if let Some((heir, spec)) = key.and_then(|key| self.queue.heir(key))
             && let Some((hold, cell)) = self.keeper.hand_over(hold, spec, &mut reply, now)
         {
-            return match self.queue.served(heir, now, &mut self.store) {
-                Some(served) => deliver(served.reply, hold, token.plus(1), cell),
+            return match self.queue.served(heir, 0, now, &mut self.store) {
+                Some(served) => deliver(served, hold, token.plus(1), cell, 0),
                 None => self.release(hold, token, None, now),
             };
         }
@@ -234,7 +236,19 @@ impl<S: LeaseStore> Engine<S> {
 
 /// Gives a hold to whoever waits for it. Dropped, wherever that happens, the claim comes back as a
 /// release.
-fn deliver(caller: Caller, hold: HoldId, token: FencingToken, cell: Arc<Cell>) {
+fn deliver(
+    served: Served<Caller>,
+    hold: HoldId,
+    token: FencingToken,
+    cell: Arc<Cell>,
+    votes: usize,
+) {
+    let Served {
+        rounds,
+        waited,
+        reply: caller,
+        ..
+    } = served;
     let claim = Claim {
         hold,
         token,
@@ -242,7 +256,13 @@ fn deliver(caller: Caller, hold: HoldId, token: FencingToken, cell: Arc<Cell>) {
         handle: caller.handle,
         kept: false,
     };
-    let _ = caller.reply.send(Ok(claim));
+    let won = Won {
+        claim,
+        rounds,
+        votes,
+        waited,
+    };
+    let _ = caller.reply.send(Ok(won));
 }
 
 #[cfg(test)]

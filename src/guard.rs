@@ -9,12 +9,13 @@ use tokio::sync::oneshot;
 use crate::config::Settings;
 use crate::coordinator::Secret;
 use crate::engine::{Claim, Command};
-use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
-use crate::keeper::Cell;
+use crate::error::{ExtendError, Loss, Printable};
+use crate::keeper::{Cell, extension_span};
 use crate::quorum::FencingToken;
 use crate::ticket::LeaseTicket;
 
 mod lost;
+mod release;
 
 pub use lost::Lost;
 
@@ -178,6 +179,7 @@ impl Guard {
         self.claim.send(Command::Extend {
             hold: self.claim.hold,
             timing,
+            span: extension_span(self.resource()),
             reply,
         });
         match outcome.await {
@@ -238,38 +240,6 @@ impl Guard {
         self.claim.send(Command::Secret { hold, reply });
         let answer = secret.await;
         answer.map_err(|_| self.loss().unwrap_or(Loss::Closed))
-    }
-
-    /// Releases the lock on all nodes, and waits until a quorum has confirmed it, for
-    /// `node_timeout` at most.
-    ///
-    /// # Errors
-    /// [`ReleaseError::Unconfirmed`] no quorum answered in time. The release goes on in the
-    /// background; at the latest the keys run out. A lock that was lost before is no error but
-    /// [`Released::AlreadyLost`].
-    ///
-    /// # Cancel safety
-    /// The release happens, whether or not anybody waits for it.
-    ///
-    /// # Round trips
-    /// One. None if the lock is lost already.
-    pub async fn release(self) -> Result<Released, ReleaseError> {
-        if let Some(loss) = self.loss() {
-            return Ok(Released::AlreadyLost(loss));
-        }
-        let cell = Arc::clone(&self.claim.cell);
-        let (reply, outcome) = oneshot::channel();
-        if !self.claim.release(reply) {
-            return Err(ReleaseError::Closed);
-        }
-        match outcome.await {
-            Ok(outcome) => outcome,
-            // Lost, or closed, before the release came to its turn.
-            Err(_) => match cell.loss() {
-                Some(Loss::Closed) | None => Err(ReleaseError::Closed),
-                Some(loss) => Ok(Released::AlreadyLost(loss)),
-            },
-        }
     }
 }
 

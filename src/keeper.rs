@@ -20,6 +20,7 @@ use crate::clock::{Clock, Instant};
 use crate::coordinator::{LeaseId, LeaseStore, Secret, Timers};
 use crate::error::{ExtendError, Loss, Printable, ReleaseError, Released};
 use crate::hash::FastMap;
+use crate::metrics::{self, Extended};
 use crate::queue::Spec;
 use crate::quorum::backoff::part;
 use crate::quorum::{Cause, Lease, Outcome, Quorum, Step, Timing};
@@ -27,10 +28,15 @@ use crate::quorum::{Cause, Lease, Outcome, Quorum, Step, Timing};
 mod by_hand;
 mod cell;
 mod hand_over;
+mod record;
 mod release;
+mod span;
 
 pub(crate) use cell::Cell;
 pub(crate) use hand_over::HoldId;
+use record::Record;
+use span::automatic;
+pub(crate) use span::by_hand as extension_span;
 
 /// Where the outcome of a release goes.
 pub(crate) type ReleaseReply = oneshot::Sender<Result<Released, ReleaseError>>;
@@ -52,41 +58,8 @@ pub(crate) struct Keeper {
     /// Extensions that holders have asked for, where there are any.
     by_hand: FastMap<LeaseId, VecDeque<by_hand::ByHand>>,
     timers: Timers<LeaseId>,
-}
-
-struct Record {
-    lease: Lease,
-    /// The present holder's.
-    cell: Arc<Cell>,
-    granted: Instant,
-    /// How many holders it has had before this one.
-    turn: u32,
-    /// Whether nothing is known of the tokens that its grant reserved.
-    adopted: bool,
-    /// The moments in the heap that are this record's: the next to wake at, and one behind it
-    /// which will do when that has passed.
-    armed: Instant,
-    behind: Instant,
-}
-
-impl Record {
-    fn is_armed_at(&self, moment: Instant) -> bool {
-        self.armed == moment || self.behind == moment
-    }
-
-    /// Sees to it that something wakes at `until` or before. `true` if that needs a new moment in
-    /// the heap.
-    fn arm(&mut self, until: Instant, now: Instant) -> bool {
-        if self.armed <= now {
-            self.armed = std::mem::replace(&mut self.behind, Instant::FAR);
-        }
-        // An earlier one wakes, finds nothing due, and arms the next.
-        if now < self.armed && self.armed <= until {
-            return false;
-        }
-        self.behind = std::mem::replace(&mut self.armed, until);
-        true
-    }
+    holding: metrics::Holding<Loss>,
+    extending: metrics::Extending,
 }
 
 /// A lease that has ended, and whose place others may take.
@@ -102,6 +75,8 @@ impl Keeper {
             releases: FastMap::default(),
             by_hand: FastMap::default(),
             timers: Timers::default(),
+            holding: metrics::Holding::new(LOSSES),
+            extending: metrics::Extending::default(),
         }
     }
 
@@ -110,9 +85,9 @@ impl Keeper {
         &mut self,
         id: LeaseId,
         spec: &Arc<Spec>,
-        started: Instant,
-        deadline: Instant,
+        (started, deadline): (Instant, Instant),
         adopted: bool,
+        now: Instant,
     ) -> Arc<Cell> {
         let every = spec.terms.extend_every;
         let mut lease = Lease::granted(started, deadline, every, spec.terms.max_hold);
@@ -127,12 +102,14 @@ impl Keeper {
             lease,
             cell: Arc::clone(&cell),
             granted: started,
+            since: now,
             turn: 0,
             adopted,
             armed: Instant::FAR,
             behind: Instant::FAR,
         };
         self.records.insert(id, record);
+        self.holding.held(self.records.len());
         *self.keys.entry(Arc::clone(&spec.key)).or_default() += 1;
         self.arm(id, started);
         cell
@@ -144,8 +121,10 @@ impl Keeper {
     }
 
     /// Takes a lease out of the keeper's care.
-    fn remove(&mut self, id: LeaseId) -> Option<Record> {
+    fn remove(&mut self, id: LeaseId, now: Instant) -> Option<Record> {
         let record = self.records.remove(&id)?;
+        self.holding.ended(now.since(record.since));
+        self.holding.held(self.records.len());
         let key = &record.cell.spec().key;
         if let Some(count) = self.keys.get_mut(key) {
             *count -= 1;
@@ -189,8 +168,10 @@ impl Keeper {
             Step::Lost(Cause::MaxHold) => return self.lose(id, now, Loss::MaxHold, store),
             Step::Extend => {
                 let timing = record.cell.spec().terms.timing;
+                self.extending.began(now.since(record.lease.due()));
                 record.lease.begin();
-                store.extend(now, id, &timing, record.lease.deadline());
+                let span = automatic(&record.cell.spec().resource);
+                store.extend(now, id, &timing, record.lease.deadline(), span);
             }
             Step::Sleep(_) => {}
         }
@@ -224,9 +205,14 @@ impl Keeper {
     ) -> Option<Freed> {
         let record = self.records.get_mut(&id)?;
         let answer = match outcome {
-            Outcome::Deleted => return self.lose(id, now, Loss::Deleted, store),
-            Outcome::Taken => return self.lose(id, now, Loss::Taken, store),
+            Outcome::Deleted | Outcome::Taken => {
+                self.extending.decided(Extended::Lost);
+                let deleted = outcome == Outcome::Deleted;
+                let loss = if deleted { Loss::Deleted } else { Loss::Taken };
+                return self.lose(id, now, loss, store);
+            }
             Outcome::Renewed { deadline } => {
+                let left = record.lease.deadline().since(now);
                 let renewed = record.lease.renewed(
                     now,
                     started,
@@ -236,12 +222,14 @@ impl Keeper {
                 if !(renewed && record.cell.extend(record.lease.deadline())) {
                     return self.lose(id, now, Loss::Expired, store);
                 }
+                self.extending.renewed(left);
                 Ok(())
             }
             Outcome::Unknown | Outcome::Held => {
                 let pause = retry_pause(&record.cell.spec().terms.timing, chance);
                 debug!(resource = %Printable(&record.cell.spec().resource), "extension without a quorum");
                 record.lease.unknown(now, pause);
+                self.extending.decided(Extended::Unconfirmed);
                 Err(ExtendError::Unconfirmed)
             }
         };
@@ -288,7 +276,8 @@ impl Keeper {
         loss: Loss,
         store: &mut dyn LeaseStore,
     ) -> Option<Freed> {
-        let record = self.remove(id)?;
+        let record = self.remove(id, now)?;
+        self.holding.lost(loss);
         warn!(resource = %Printable(&record.cell.spec().resource), %loss, "lock lost");
         record.cell.end(loss);
         let loss = record.cell.loss().unwrap_or(loss);
@@ -297,6 +286,15 @@ impl Keeper {
         Some(Freed(Arc::clone(&record.cell.spec().key)))
     }
 }
+
+/// How a lease can be over before its holder lets go.
+const LOSSES: [Loss; 5] = [
+    Loss::Expired,
+    Loss::Deleted,
+    Loss::Taken,
+    Loss::Frozen,
+    Loss::MaxHold,
+];
 
 /// With so many leases, extensions are spread over the time that they have.
 const CROWD: usize = 64;

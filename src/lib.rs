@@ -137,6 +137,10 @@ mod inspect;
 mod keeper;
 mod key;
 mod lock;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+#[cfg(not(feature = "metrics"))]
+mod metrics;
 mod node;
 mod queue;
 mod quorum;

@@ -5,18 +5,18 @@ use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-use tracing::warn;
+use tracing::{Instrument, warn};
 
 use crate::config::{ConfigError, check_resource};
 use crate::coordinator::Secret;
-use crate::engine::{Command, Core, Handle};
-use crate::error::{AcquireError, Attempt, Headline, Loss, Printable, Released, RunError};
+use crate::engine::Core;
+use crate::error::{AcquireError, Loss, Printable, Released, RunError};
 use crate::guard::{Guard, Held};
 use crate::key;
-use crate::queue::{Spec, Terms, WaiterId};
+use crate::queue::{Spec, Terms};
 use crate::quorum::Wait;
 
+mod claim;
 mod notice;
 
 /// The lock on one resource, with the settings it is used with. Holds nothing by itself.
@@ -218,6 +218,17 @@ impl Lock {
         F: FnOnce(Held) -> W,
         W: Future<Output = Result<T, E>>,
     {
+        let span = claim::run_span(&self.resource);
+        let outcome = self.run_traced(work).instrument(span.clone()).await;
+        claim::record_run(&span, &outcome);
+        outcome
+    }
+
+    async fn run_traced<T, E, F, W>(&self, work: F) -> Result<T, RunError<T, E>>
+    where
+        F: FnOnce(Held) -> W,
+        W: Future<Output = Result<T, E>>,
+    {
         let guard = self.acquire().await.map_err(RunError::Acquire)?;
         let lost = guard.lost();
         let work = std::pin::pin!(work(guard.held()));
@@ -246,44 +257,6 @@ impl Lock {
         }
     }
 
-    async fn claim(&self, wait: Wait, adopts: Option<Secret>) -> Result<Guard, AcquireError> {
-        let spec = self
-            .spec
-            .get_or_init(|| self.spec().map(Arc::new))
-            .clone()?;
-        let handle = self.core.engine()?;
-        let (reply, outcome) = oneshot::channel();
-        let id = handle.new_waiter();
-        let sent = handle.send(Command::Acquire {
-            id,
-            spec,
-            wait,
-            adopts,
-            handle: handle.clone(),
-            reply,
-        });
-        if !sent {
-            return Err(AcquireError::Closed);
-        }
-        let mut waiting = Waiting(Some((handle, id)));
-        let claim = outcome.await.map_err(|_| AcquireError::Closed)?;
-        waiting.0 = None;
-        let guard = Guard::new(Arc::clone(self.core.settings()), claim?);
-        if guard.is_held() {
-            return Ok(guard);
-        }
-        // The lease ran out between the grant and this task's turn.
-        Err(AcquireError::TooSlow(Box::new(Attempt {
-            headline: Headline::TooSlow,
-            resource: Arc::clone(&self.resource),
-            votes: Vec::new(),
-            needed: 0,
-            rounds: 1,
-            waited: Duration::ZERO,
-            held_here: false,
-        })))
-    }
-
     fn spec(&self) -> Result<Spec, ConfigError> {
         check_resource(&self.resource)?;
         let prefix = &self.core.settings().prefix;
@@ -309,17 +282,6 @@ impl Lock {
             max_hold: self.max_hold.or(settings.max_hold),
             cohort: settings.cohort,
         }))
-    }
-}
-
-/// Takes an acquisition back when its caller is gone.
-struct Waiting(Option<(Handle, WaiterId)>);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if let Some((handle, id)) = self.0.take() {
-            handle.send(Command::Cancel { id });
-        }
     }
 }
 

@@ -16,6 +16,7 @@ use std::time::Duration;
 use crate::clock::Instant;
 use crate::coordinator::{AttemptId, LeaseStore, Timers};
 use crate::hash::FastMap;
+use crate::metrics;
 use crate::quorum::{Acquisition, Next, Wait};
 
 mod failure;
@@ -44,6 +45,7 @@ pub(crate) struct Queue<R> {
     attempts: FastMap<AttemptId, WaiterId>,
     next_attempt: AttemptId,
     timers: Timers<WaiterId>,
+    meters: metrics::Queueing,
 }
 
 impl<R> Default for Queue<R> {
@@ -54,6 +56,7 @@ impl<R> Default for Queue<R> {
             attempts: FastMap::default(),
             next_attempt: 0,
             timers: Timers::default(),
+            meters: metrics::Queueing::default(),
         }
     }
 }
@@ -92,6 +95,7 @@ impl<R> Queue<R> {
         };
         let parkable = waiter.is_parkable();
         self.waiters.insert(id, waiter);
+        self.meters.waiters(self.waiters.len());
         if first && held_here && parkable {
             self.set_state(id, State::Parked);
         } else if first && parkable {
@@ -160,21 +164,15 @@ impl<R> Queue<R> {
         store: &mut dyn LeaseStore,
     ) -> Option<Served<R>> {
         let id = self.attempts.remove(&attempt)?;
-        self.served(id, now, store)
+        self.served(id, 1, now, store)
     }
 
-    /// Who is next in line for the lock at `key`, and not asking for it at this moment.
-    pub(crate) fn heir(&self, key: &[u8]) -> Option<(WaiterId, &Arc<Spec>)> {
-        let first = self.lines.first(key)?;
-        let waiter = self.waiters.get(&first)?;
-        let idle = !matches!(waiter.state, State::Asking(_)) && waiter.adopts.is_none();
-        idle.then_some((first, &waiter.spec))
-    }
-
-    /// `id` has the lock.
+    /// `id` has the lock, by so many rounds beside those that failed: one, or none where it was
+    /// handed on.
     pub(crate) fn served(
         &mut self,
         id: WaiterId,
+        last: u32,
         now: Instant,
         store: &mut dyn LeaseStore,
     ) -> Option<Served<R>> {
@@ -189,9 +187,17 @@ impl<R> Queue<R> {
                 next.state = State::Parked;
             }
         }
+        let rounds = waiter.acquisition.rounds() + last;
+        let waited = now.since(waiter.entered);
+        if waiter.adopts.is_none() {
+            let granted = metrics::Ended::Granted;
+            self.meters.answered(granted, rounds, waited);
+        }
         Some(Served {
             spec: waiter.spec,
             adopted: waiter.adopts.is_some(),
+            rounds,
+            waited,
             reply: waiter.reply,
         })
     }
@@ -238,6 +244,10 @@ impl<R> Queue<R> {
                     rounds: waiter.acquisition.rounds(),
                     waited: now.since(waiter.entered),
                 };
+                if waiter.adopts.is_none() {
+                    let ended = failure.failed.why.into();
+                    self.meters.answered(ended, seen.rounds, seen.waited);
+                }
                 let error = failure.into_error(seen);
                 Some(Unserved {
                     reply: waiter.reply,
@@ -258,6 +268,9 @@ impl<R> Queue<R> {
         let Some(waiter) = self.leave(id, now, store) else {
             return;
         };
+        if waiter.adopts.is_none() {
+            self.meters.ended(metrics::Ended::Cancelled);
+        }
         if let State::Asking(attempt) = waiter.state {
             self.attempts.remove(&attempt);
             store.abandon(now, attempt);
@@ -272,8 +285,13 @@ impl<R> Queue<R> {
             store.abandon(now, attempt);
         }
         self.lines.clear();
+        self.meters.waiters(0);
         let waiters = std::mem::take(&mut self.waiters).into_values();
-        waiters.map(|waiter| waiter.reply).collect()
+        let ended = |waiter: Waiter<R>| {
+            self.meters.ended(metrics::Ended::Closed);
+            waiter.reply
+        };
+        waiters.map(ended).collect()
     }
 
     /// Takes a waiter out of its line.
@@ -284,6 +302,7 @@ impl<R> Queue<R> {
         store: &mut dyn LeaseStore,
     ) -> Option<Waiter<R>> {
         let waiter = self.waiters.remove(&id)?;
+        self.meters.waiters(self.waiters.len());
         if waiter.in_line {
             let key = &waiter.spec.key;
             self.lines.leave(key, id);

@@ -74,6 +74,16 @@ impl NodeState {
         }
     }
 
+    /// Every word for a node that has a client.
+    pub(crate) const WORDS: &'static [&'static str] = &[
+        "connecting",
+        "ready",
+        "suspect",
+        "restarting",
+        "excluded",
+        "down",
+    ];
+
     /// In one word.
     pub(crate) fn word(&self) -> &'static str {
         match self {

@@ -46,6 +46,7 @@ fn program(name: &str) -> PathBuf {
 fn features() -> Vec<&'static str> {
     let all = [
         ("cli", cfg!(feature = "cli")),
+        ("metrics", cfg!(feature = "metrics")),
         ("postgres", cfg!(feature = "postgres")),
         ("serde", cfg!(feature = "serde")),
         ("test-util", cfg!(feature = "test-util")),

@@ -41,6 +41,7 @@ const RANKS: &[(&str, u32)] = &[
     ("node", 11),
     ("clock", 12),
     ("hash", 12),
+    ("metrics", 12),
     ("text", 12),
 ];
 

@@ -24,11 +24,23 @@ const SETTLE: Duration = Duration::from_millis(5);
 
 type Operation = dyn Fn(String) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync;
 
+/// Does the operation for so many tasks, on keys with this prefix, until then; each latency, and
+/// the number of failures.
+type Whole = dyn Fn(usize, &str, Instant) -> (Vec<Duration>, usize) + Send + Sync;
+
 /// One way of doing the measured operation.
 #[derive(Clone)]
 pub struct Contender {
     name: String,
-    operation: Arc<Operation>,
+    work: Work,
+}
+
+#[derive(Clone)]
+enum Work {
+    /// Each task repeats this.
+    Each(Arc<Operation>),
+    /// One thread does this, for all tasks at once.
+    Whole(Arc<Whole>),
 }
 
 impl Contender {
@@ -40,7 +52,18 @@ impl Contender {
     {
         Self {
             name: name.to_owned(),
-            operation: Arc::new(move |key| Box::pin(operation(key))),
+            work: Work::Each(Arc::new(move |key| Box::pin(operation(key)))),
+        }
+    }
+
+    /// `work` does a whole slice: for so many tasks, on keys with this prefix, until then.
+    pub fn whole<F>(name: &str, work: F) -> Self
+    where
+        F: Fn(usize, &str, Instant) -> (Vec<Duration>, usize) + Send + Sync + 'static,
+    {
+        Self {
+            name: name.to_owned(),
+            work: Work::Whole(Arc::new(work)),
         }
     }
 
@@ -50,7 +73,10 @@ impl Contender {
 
     /// Does the operation once.
     pub async fn once(&self, key: String) -> bool {
-        (self.operation)(key).await
+        match &self.work {
+            Work::Each(operation) => operation(key).await,
+            Work::Whole(work) => work(1, &key, Instant::now()).1 == 0,
+        }
     }
 }
 
@@ -93,12 +119,19 @@ pub async fn interleave(plan: Plan, contenders: &[Contender]) -> Report {
 async fn run_slice(plan: Plan, contender: &Contender, prefix: &str) -> Slice {
     let cpu = cpu_time();
     let begin = Instant::now();
-    let tasks: Vec<_> = (0..plan.tasks)
-        .map(|task| {
-            let (contender, prefix) = (contender.clone(), format!("{prefix}:{task}"));
-            tokio::spawn(async move { repeat(&contender, &prefix, begin + plan.slice).await })
-        })
-        .collect();
+    let end = begin + plan.slice;
+    let task = |task| {
+        let (contender, prefix) = (contender.clone(), format!("{prefix}:{task}"));
+        tokio::spawn(async move { repeat(&contender, &prefix, end).await })
+    };
+    let tasks: Vec<_> = match &contender.work {
+        Work::Each(_) => (0..plan.tasks).map(task).collect(),
+        Work::Whole(work) => {
+            let (work, prefix) = (Arc::clone(work), prefix.to_owned());
+            let whole = move || work(plan.tasks, &prefix, end);
+            vec![tokio::task::spawn_blocking(whole)]
+        }
+    };
     let mut latencies = Vec::new();
     let mut failures = 0;
     for task in tasks {

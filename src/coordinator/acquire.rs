@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Attempt, AttemptId, Coordinator, Held, LeaseId, Outcome, Pending, Secret, SeenVote};
 use crate::clock::Instant;
 use crate::error::NodeVote;
+use crate::metrics::Ended;
 use crate::node::{Ask, AskId, Fault, FaultKind, Order, Reply};
 use crate::quorum::{
     Contest, Contested, Failed, Fence, FencingToken, NodeSet, Presence, Round, Shortfall, Timing,
@@ -27,6 +28,7 @@ impl Coordinator {
     ) {
         let id = self.new_id();
         let order = Arc::new(Order {
+            round: id,
             key: Arc::clone(key),
             token: secret.owner,
         });
@@ -49,7 +51,10 @@ impl Coordinator {
             };
             match submitted {
                 Ok(()) => pending.round.hand(node),
-                Err(fault) => pending.see(node, &Reply::Failed(fault)),
+                Err(fault) => {
+                    self.meters.failed(node, &fault);
+                    pending.see(node, &Reply::Failed(fault));
+                }
             }
         }
         self.timers.set(pending.round.expires(), id);
@@ -127,6 +132,7 @@ impl Coordinator {
             trip: self.trip.mean(),
         };
         let attempt = attempt.id;
+        self.meters.rounds.decided(why.into());
         self.attempts.remove(&attempt);
         self.roll_back(id, now);
         self.outcomes.push_back(Outcome::Failed {
@@ -199,7 +205,7 @@ impl Coordinator {
     pub(super) fn granted(
         &mut self,
         id: AskId,
-        deadline: Instant,
+        (deadline, counted): (Instant, NodeSet),
         token: FencingToken,
         now: Instant,
     ) {
@@ -212,12 +218,18 @@ impl Coordinator {
         if attempt.again == 0 {
             self.trip.took(attempt.took(now));
         }
-        if !waiting.is_empty() {
+        self.meters.rounds.decided(Ended::Granted);
+        let grants = attempt.round.granted();
+        if waiting.is_empty() {
+            self.count_margin(grants, now);
+        } else {
             let started = attempt.round.started();
             let granted = Pending::Granted {
                 lease,
                 waiting,
+                grants,
                 started,
+                deadline,
             };
             self.asks.insert(id, granted);
         }
@@ -226,6 +238,7 @@ impl Coordinator {
             false => token.first_of(self.block()),
         };
         let spread = self.spread(attempt.fence.as_ref(), token);
+        let granted = attempt.round.granted();
         if self.held.is_empty() {
             self.pace.forget_before(attempt.round.started());
         }
@@ -233,7 +246,7 @@ impl Coordinator {
             lease,
             Held {
                 touched: attempt.round.owed(),
-                presence: Presence::granted(attempt.round.granted()),
+                presence: Presence::granted(self.quorum, granted, counted, deadline),
                 order: Arc::unwrap_or_clone(attempt.order),
                 token,
                 span: Duration::ZERO,
@@ -245,26 +258,42 @@ impl Coordinator {
             lease,
             token: first,
             timing: attempt.timing,
+            votes: grants.len(),
             started: attempt.round.started(),
             deadline,
         });
     }
 
     /// An answer to a round that has its quorum already.
-    pub(super) fn granted_late(&mut self, id: AskId, node: usize, reply: &Reply) {
-        let Some(Pending::Granted { lease, waiting, .. }) = self.asks.get_mut(&id) else {
+    pub(super) fn granted_late(&mut self, id: AskId, node: usize, reply: &Reply, now: Instant) {
+        let votes = self.roster.counted(now).contains(node);
+        let Some(Pending::Granted {
+            lease,
+            waiting,
+            grants,
+            deadline,
+            ..
+        }) = self.asks.get_mut(&id)
+        else {
             return;
         };
+        let deadline = *deadline;
+        let granted = matches!(reply, Reply::Granted { .. } | Reply::Renewed);
         waiting.remove(node);
-        let (lease, last) = (*lease, waiting.is_empty());
+        if granted {
+            grants.insert(node);
+        }
+        let (lease, grants, last) = (*lease, *grants, waiting.is_empty());
         if last {
             self.asks.remove(&id);
+            self.count_margin(grants, now);
         }
         let Some(held) = self.held.get_mut(&lease) else {
             return;
         };
-        if let Reply::Granted { .. } | Reply::Renewed = reply {
+        if granted {
             held.presence.found(node);
+            held.presence.stands(node, deadline, votes, now);
         }
         if let Reply::Granted {
             counter: Some(counter),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::warn;
+use tracing::{Span, warn};
 
 use super::{Coordinator, Extending, LeaseId, Outcome, Pending, Releasing};
 use crate::clock::Instant;
@@ -17,6 +17,7 @@ impl Coordinator {
         lease: LeaseId,
         timing: &Timing,
         present: Instant,
+        span: Span,
     ) {
         let id = self.new_id();
         let Some(held) = self.held.get(&lease) else {
@@ -35,9 +36,12 @@ impl Coordinator {
                 restore: !known.contains(node),
                 fence: hints[node],
             };
-            let taken = self.duplicate(node, now).is_none()
-                && self.nodes[node].submit(id, &order, ask, now).is_ok();
-            if !taken {
+            let submitted = match self.duplicate(node, now) {
+                Some(fault) => Err(fault),
+                None => self.nodes[node].submit(id, &order, ask, now),
+            };
+            if let Err(fault) = submitted {
+                self.meters.failed(node, &fault);
                 extension.vote(node, Renewal::Failed);
             } else if let Some(held) = self.held.get_mut(&lease) {
                 held.touched.insert(node);
@@ -51,7 +55,9 @@ impl Coordinator {
         let extending = Extending {
             lease,
             extension,
+            until: timing.deadline(now),
             present,
+            span,
             decided: false,
             unknown: false,
             ahead: NodeSet::EMPTY,
@@ -64,12 +70,18 @@ impl Coordinator {
     }
 
     pub(super) fn renewed(&mut self, id: AskId, node: usize, reply: &Reply, now: Instant) {
+        let votes = self.roster.counted(now).contains(node);
         let Some(Pending::Extension(extending)) = self.asks.get_mut(&id) else {
             return;
         };
-        let held = self.held.get(&extending.lease);
-        let gone = held.is_some_and(|held| held.presence.is_missing(node));
+        let held = self.held.get_mut(&extending.lease);
+        let (mut gone, mut counts) = (false, votes);
+        if let (Reply::Renewed | Reply::Restored, Some(held)) = (reply, held) {
+            gone = held.presence.is_missing(node);
+            counts = held.presence.stands(node, extending.until, votes, now);
+        }
         let renewal = match reply {
+            Reply::Renewed | Reply::Restored if !counts => Renewal::Uncounted,
             Reply::Restored if gone => Renewal::Mended,
             Reply::Renewed | Reply::Restored => Renewal::Renewed,
             Reply::Held { .. } => Renewal::Taken,
@@ -83,12 +95,12 @@ impl Coordinator {
                 held.presence.heard(node);
             }
             match renewal {
-                Renewal::Renewed | Renewal::Mended => {
+                Renewal::Renewed | Renewal::Mended | Renewal::Uncounted => {
                     held.presence.found(node);
                     held.spread.stores(node, extending.hint);
                 }
                 Renewal::Deleted => held.presence.missed(node),
-                Renewal::Taken => held.presence.forget(node),
+                Renewal::Taken => held.presence.taken(node),
                 Renewal::Failed => {}
             }
         }
@@ -115,6 +127,7 @@ impl Coordinator {
             if outcome != Extended::Held {
                 extending.decided = true;
                 extending.unknown = outcome == Extended::Unknown;
+                extending.trace(outcome, now);
                 self.outcomes.push_back(Outcome::Extended {
                     lease: extending.lease,
                     started: extending.extension.started(),

@@ -38,7 +38,9 @@ impl Coordinator {
             }
         }
         if self.down.contains(node) {
-            info!(node = %self.names[node], "the node is back");
+            if self.sights[node].was_told() {
+                info!(node = %self.names[node], "the node is back");
+            }
             self.down.remove(node);
         }
         if let Standing::Young { until } = self.roster.standing(node, now) {

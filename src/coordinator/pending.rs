@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::{Span, field};
+
 use super::{AttemptId, LeaseId, Secret};
 use crate::clock::Instant;
 use crate::error::Vote as SeenVote;
 use crate::node::{AskId, Order};
 use crate::quorum::{
-    Contest, Extension, Fence, FencingToken, NodeSet, Presence, Round, Spread, Timing,
+    Contest, Extension, Fence, FencingToken, NodeSet, Outcome, Presence, Round, Spread, Timing,
 };
 
 /// What an answer belongs to.
@@ -18,7 +20,9 @@ pub(super) enum Pending {
     Granted {
         lease: LeaseId,
         waiting: NodeSet,
+        grants: NodeSet,
         started: Instant,
+        deadline: Instant,
     },
     Extension(Box<Extending>),
     Release(Box<Releasing>),
@@ -53,7 +57,11 @@ pub(super) struct Raising {
 pub(super) struct Extending {
     pub(super) lease: LeaseId,
     pub(super) extension: Extension,
+    /// Until when a key stands that it has extended.
+    pub(super) until: Instant,
     pub(super) present: Instant,
+    /// Until it is decided.
+    pub(super) span: Span,
     /// Decided: its answers only tell where the key is.
     pub(super) decided: bool,
     /// Reported as unknown: a quorum that answers inside the validity all the same is told, too.
@@ -100,5 +108,26 @@ impl Held {
             owner: self.order.token,
             fence: self.token,
         }
+    }
+}
+
+impl Extending {
+    /// It is decided: its span says how, and ends.
+    pub(super) fn trace(&mut self, outcome: Outcome, now: Instant) {
+        let span = std::mem::replace(&mut self.span, Span::none());
+        if span.is_disabled() {
+            return;
+        }
+        span.record("votes", self.extension.renewed().len());
+        let took = now.since(self.extension.started());
+        span.record("wait", field::debug(took));
+        let (word, deadline) = match outcome {
+            Outcome::Renewed { deadline } => ("renewed", deadline),
+            Outcome::Deleted => ("deleted", now),
+            Outcome::Taken => ("taken", now),
+            Outcome::Held | Outcome::Unknown => ("unconfirmed", self.present),
+        };
+        span.record("outcome", word);
+        span.record("validity", field::debug(deadline.since(now)));
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::Span;
+
 use crate::clock::Instant;
 use crate::error::NodeVote;
 use crate::node::OwnerToken;
@@ -39,8 +41,16 @@ pub(crate) trait LeaseStore {
     );
     /// Nobody waits for the round any more: what it has set is taken back.
     fn abandon(&mut self, now: Instant, attempt: AttemptId);
-    /// Begins one extension of a lease that is valid until `present`.
-    fn extend(&mut self, now: Instant, lease: LeaseId, timing: &Timing, present: Instant);
+    /// Begins one extension of a lease that is valid until `present`; how it goes is recorded in
+    /// `span`.
+    fn extend(
+        &mut self,
+        now: Instant,
+        lease: LeaseId,
+        timing: &Timing,
+        present: Instant,
+        span: Span,
+    );
     /// Gives the lease up everywhere. Nothing is sent for it afterwards.
     fn release(&mut self, now: Instant, lease: LeaseId, timing: &Timing);
     /// What proves the lease, where it is held.
@@ -85,6 +95,8 @@ pub(crate) enum Outcome {
         /// The first of those that the grant reserved, one for each holder that it may have.
         token: FencingToken,
         timing: Timing,
+        /// How many nodes had granted when it was decided.
+        votes: usize,
         started: Instant,
         deadline: Instant,
     },

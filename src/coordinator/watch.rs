@@ -28,7 +28,25 @@ pub(super) struct Sight {
     refusal: Option<(Fault, Instant)>,
     /// When the last thing ended that stood in the way under an open connection.
     free_from: Instant,
+    talk: Talk,
 }
+
+/// What was said of outages, so that a node that comes and goes does not fill the log.
+#[derive(Clone, Debug, Default)]
+struct Talk {
+    /// When the last warning was.
+    warned: Option<Instant>,
+    /// When it was met last.
+    met: Option<Instant>,
+    /// Whether the present outage was told.
+    told: bool,
+}
+
+/// A node that was back for less than this has not been away for a second time.
+const BRIEF: Duration = Duration::from_secs(2);
+
+/// How often such a node is worth a warning.
+const REMIND: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
 enum Contact {
@@ -60,13 +78,32 @@ impl Sight {
             hangs: None,
             refusal: None,
             free_from: now,
+            talk: Talk::default(),
         }
+    }
+
+    /// The node is down. Whether that is news: not again where it was back for a moment only, but
+    /// for a reminder each minute.
+    pub(super) fn is_news(&mut self, now: Instant) -> bool {
+        let within = |since: Option<Instant>, span| since.is_some_and(|it| now.since(it) < span);
+        let brief = within(self.talk.met, BRIEF);
+        self.talk.told = !(brief && within(self.talk.warned, REMIND));
+        if self.talk.told {
+            self.talk.warned = Some(now);
+        }
+        self.talk.told
+    }
+
+    /// Whether the outage that is over was told.
+    pub(super) fn was_told(&self) -> bool {
+        self.talk.told
     }
 
     /// A new connection.
     pub(super) fn met(&mut self, now: Instant) {
         // The same connection is met again when its node has lost its data.
         if !matches!(self.contact, Contact::Open(_)) {
+            self.talk.met = Some(now);
             self.contact = Contact::Open(now);
             self.hangs = None;
             self.refusal = None;
@@ -182,6 +219,7 @@ impl Coordinator {
             return;
         }
         self.looked = now;
+        self.meters.stale = true;
         for (sight, node) in self.sights.iter_mut().zip(&self.nodes) {
             sight.look(node.hangs(now), now);
         }
@@ -204,29 +242,33 @@ impl Coordinator {
     /// What is known of the nodes now.
     pub(super) fn statuses(&mut self, now: Instant) -> Vec<NodeStatus> {
         self.look(now);
-        let status = |index: usize| {
-            let mut sight = self.sights[index].clone();
-            sight.look(self.nodes[index].hangs(now), now);
-            let standing = self.roster.standing(index, now);
-            let twin = match standing {
-                Standing::Twin { of } => self.names.get(of).map(|name| &**name),
-                _ => None,
-            };
-            let right = Right {
-                standing,
-                twin,
-                counts_from: self.roster.counts_from(index),
-                delay: self.roster.delay(),
-                patience: self.patience,
-            };
-            let (state, since) = sight.state(&right, now);
-            NodeStatus {
-                name: Arc::clone(&self.names[index]),
-                state,
-                since,
-            }
+        for (sight, node) in self.sights.iter_mut().zip(&self.nodes) {
+            sight.look(node.hangs(now), now);
+        }
+        let all = self.quorum.all();
+        all.iter().map(|node| self.status(node, now)).collect()
+    }
+
+    /// What is known of one of them, as of the last look at its queue.
+    pub(super) fn status(&self, node: usize, now: Instant) -> NodeStatus {
+        let standing = self.roster.standing(node, now);
+        let twin = match standing {
+            Standing::Twin { of } => self.names.get(of).map(|name| &**name),
+            _ => None,
         };
-        self.quorum.all().iter().map(status).collect()
+        let right = Right {
+            standing,
+            twin,
+            counts_from: self.roster.counts_from(node),
+            delay: self.roster.delay(),
+            patience: self.patience,
+        };
+        let (state, since) = self.sights[node].state(&right, now);
+        NodeStatus {
+            name: Arc::clone(&self.names[node]),
+            state,
+            since,
+        }
     }
 }
 

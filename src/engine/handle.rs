@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use super::{Commands, Runner};
 use crate::coordinator::Secret;
@@ -15,7 +17,17 @@ use crate::status::NodeStatus;
 
 /// Where the outcome of an acquisition goes. The claim inside it releases the lease when it is
 /// dropped, so that an outcome which nobody takes out is not lost.
-pub(crate) type AcquireReply = oneshot::Sender<Result<Claim, AcquireError>>;
+pub(crate) type AcquireReply = oneshot::Sender<Result<Won, AcquireError>>;
+
+/// A lock that was got, and how.
+pub(crate) struct Won {
+    pub(crate) claim: Claim,
+    /// How many rounds it took: none where it was handed on.
+    pub(crate) rounds: u32,
+    /// How many nodes had granted by then.
+    pub(crate) votes: usize,
+    pub(crate) waited: Duration,
+}
 
 /// What callers ask of the engine.
 pub(crate) enum Command {
@@ -34,6 +46,7 @@ pub(crate) enum Command {
     Extend {
         hold: HoldId,
         timing: Option<Timing>,
+        span: Span,
         reply: ExtendReply,
     },
     Release {

@@ -1,12 +1,12 @@
 //! What the store reports, and who is to know of it.
 
-use super::{Caller, Engine, deliver};
+use super::{Engine, deliver};
 use crate::clock::Instant;
-use crate::coordinator::{LeaseId, LeaseStore, Outcome};
+use crate::coordinator::{LeaseStore, Outcome};
 use crate::error::{Loss, NodeVote};
 use crate::keeper::HoldId;
 use crate::queue::{Failure, Served};
-use crate::quorum::{Failed, FencingToken};
+use crate::quorum::Failed;
 
 impl<S: LeaseStore> Engine<S> {
     pub(super) fn outcome(&mut self, outcome: Outcome, now: Instant) {
@@ -16,10 +16,17 @@ impl<S: LeaseStore> Engine<S> {
                 lease,
                 token,
                 timing,
+                votes,
                 started,
                 deadline,
             } => match self.queue.acquired(attempt, now, &mut self.store) {
-                Some(served) => self.grant(served, (lease, token), started, deadline),
+                Some(served) => {
+                    let Served { spec, adopted, .. } = &served;
+                    let span = (started, deadline);
+                    let cell = self.keeper.hold(lease, spec, span, *adopted, now);
+                    let hold = HoldId { lease, turn: 0 };
+                    deliver(served, hold, token, cell, votes);
+                }
                 // Its waiter went away in the same turn; nobody else knows of the lease.
                 None => self.store.release(now, lease, &timing),
             },
@@ -67,22 +74,6 @@ impl<S: LeaseStore> Engine<S> {
                 self.keeper.released(lease, confirmed, absent);
             }
         }
-    }
-
-    fn grant(
-        &mut self,
-        served: Served<Caller>,
-        (lease, token): (LeaseId, FencingToken),
-        started: Instant,
-        deadline: Instant,
-    ) {
-        let Served {
-            spec,
-            adopted,
-            reply,
-        } = served;
-        let cell = self.keeper.hold(lease, &spec, started, deadline, adopted);
-        deliver(reply, HoldId { lease, turn: 0 }, token, cell);
     }
 
     fn failed(&mut self, attempt: u64, failed: Failed, votes: Vec<NodeVote>, now: Instant) {

@@ -38,7 +38,7 @@ impl LeaseStore for Down {
         None
     }
     fn abandon(&mut self, _: Instant, _: AttemptId) {}
-    fn extend(&mut self, _: Instant, _: LeaseId, _: &Timing, _: Instant) {}
+    fn extend(&mut self, _: Instant, _: LeaseId, _: &Timing, _: Instant, _: tracing::Span) {}
     fn release(&mut self, _: Instant, _: LeaseId, _: &Timing) {}
     fn outcome(&mut self) -> Option<Outcome> {
         self.outcomes.pop_front()

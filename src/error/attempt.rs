@@ -83,6 +83,11 @@ impl Attempt {
         self.held_here
     }
 
+    /// How many nodes granted.
+    pub(crate) fn granted(&self) -> usize {
+        self.count(|vote| matches!(vote, Vote::Granted))
+    }
+
     fn count(&self, wanted: impl Fn(&Vote) -> bool) -> usize {
         self.votes.iter().filter(|vote| wanted(&vote.vote)).count()
     }
@@ -106,7 +111,7 @@ impl fmt::Display for Attempt {
         }
         let all = self.votes.len();
         let needed = self.needed;
-        let granted = self.count(|vote| matches!(vote, Vote::Granted));
+        let granted = self.granted();
         let held = self.count(|vote| matches!(vote, Vote::Held { .. }));
         let failed = self.count(|vote| matches!(vote, Vote::Failed(_)));
         write!(f, ": of {all} nodes (quorum {needed}) {granted} granted, ")?;

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use tracing::Span;
+
 use super::{ExtendReply, Freed, HoldId, Keeper, Record};
 use crate::clock::Instant;
 use crate::coordinator::{LeaseId, LeaseStore};
@@ -12,6 +14,7 @@ use crate::quorum::{Step, Timing};
 pub(super) struct ByHand {
     timing: Timing,
     reply: ExtendReply,
+    span: Span,
     /// On its way, or waiting for the one that is.
     sent: bool,
 }
@@ -22,7 +25,7 @@ impl Keeper {
         &mut self,
         hold: HoldId,
         timing: Option<Timing>,
-        reply: ExtendReply,
+        (reply, span): (ExtendReply, Span),
         now: Instant,
         store: &mut dyn LeaseStore,
     ) -> Option<Freed> {
@@ -35,6 +38,7 @@ impl Keeper {
         self.by_hand.entry(id).or_default().push_back(ByHand {
             timing: timing.unwrap_or(record.cell.spec().terms.timing),
             reply,
+            span,
             sent: false,
         });
         if let Step::Lost(_) = record.lease.step(now) {
@@ -54,9 +58,9 @@ impl Keeper {
         }
         if let Some(hand) = self.by_hand.get_mut(&id).and_then(VecDeque::front_mut) {
             hand.sent = true;
-            let timing = hand.timing;
+            let (timing, span) = (hand.timing, std::mem::replace(&mut hand.span, Span::none()));
             record.lease.begin();
-            store.extend(now, id, &timing, record.lease.deadline());
+            store.extend(now, id, &timing, record.lease.deadline(), span);
         } else {
             self.by_hand.remove(&id);
         }

@@ -61,7 +61,10 @@ impl Keeper {
         }
         let max_hold = theirs.max_hold;
         self.refuse(hold.lease, Loss::Released);
+        self.holding.handed_on();
         let record = self.records.get_mut(&hold.lease)?;
+        self.holding.ended(now.since(record.since));
+        record.since = now;
         record.cell.end(Loss::Released);
         record.turn += 1;
         record.lease.handed_over(now, max_hold);

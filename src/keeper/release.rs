@@ -27,8 +27,11 @@ impl Keeper {
         // One that was lost has been released already, and its guard knows why it was lost.
         self.current(hold)?;
         let id = hold.lease;
-        let record = self.remove(id)?;
+        let record = self.remove(id, now)?;
         let valid = record.cell.valid_until().is_some() && now < record.lease.deadline();
+        if now >= record.lease.deadline() && why == Loss::Released {
+            self.holding.lost(Loss::Expired);
+        }
         record.cell.end(if valid { why } else { Loss::Expired });
         self.refuse(id, why);
         if let Some(reply) = reply {
@@ -53,7 +56,7 @@ impl Keeper {
         if reply.is_closed() || !self.current(hold).is_some_and(valid) {
             return self.release(hold, None, Loss::Released, now, store);
         }
-        let record = self.remove(id)?;
+        let record = self.remove(id, now)?;
         record.cell.end(Loss::Detached);
         self.refuse(id, Loss::Detached);
         if let Some(secret) = store.forget(id) {

@@ -25,7 +25,7 @@ impl LeaseStore for Nobody {
         None
     }
     fn abandon(&mut self, _: Instant, _: AttemptId) {}
-    fn extend(&mut self, _: Instant, _: LeaseId, _: &Timing, _: Instant) {}
+    fn extend(&mut self, _: Instant, _: LeaseId, _: &Timing, _: Instant, _: tracing::Span) {}
     fn release(&mut self, _: Instant, _: LeaseId, _: &Timing) {}
     fn outcome(&mut self) -> Option<Ended> {
         None
@@ -121,7 +121,7 @@ fn play(events: Vec<(u64, u8, u64)>, spec: &Arc<Spec>, crowd: u64) -> Result<(),
     let mut keeper = Keeper::new(Clock::Manual(clock.clone()), Quorum::of(3));
     let (mut now, mut last, store) = (1_000, crowd, &mut Nobody);
     for id in 1..=crowd {
-        keeper.hold(id, spec, at(990), at(1_890), false);
+        keeper.hold(id, spec, (at(990), at(1_890)), false, at(990));
     }
     each_is_woken_in_time(&keeper, at(now))?;
     for (pause, event, which) in events {
@@ -149,6 +149,7 @@ fn play(events: Vec<(u64, u8, u64)>, spec: &Arc<Spec>, crowd: u64) -> Result<(),
             5 | 6 => {
                 let (reply, answer) = oneshot::channel();
                 let longer = (event == 6).then(|| timing(3_000));
+                let reply = (reply, tracing::Span::none());
                 drop(keeper.extend(keeper.hold_of(id), longer, reply, at(now), store));
                 drop(answer);
             }
@@ -164,7 +165,7 @@ fn play(events: Vec<(u64, u8, u64)>, spec: &Arc<Spec>, crowd: u64) -> Result<(),
             }
             9 => {
                 last += 1;
-                keeper.hold(last, spec, at(now), at(now + 900), false);
+                keeper.hold(last, spec, (at(now), at(now + 900)), false, at(now));
             }
             _ => {}
         }

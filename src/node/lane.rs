@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Ask, AskId, Fault, FaultKind, Fencing, NOBODY, Order, OwnerToken};
+use super::{Ask, AskId, Fault, FaultKind, Fencing, NOBODY, Order};
 use crate::clock::Instant;
 use crate::hash::{FastMap, FastSet};
 
@@ -85,10 +85,10 @@ pub(crate) struct Lane {
     waiting: VecDeque<Entry>,
     in_flight: VecDeque<(Entry, Instant)>,
     owed: VecDeque<Debt>,
-    /// Grants in `waiting`: the only requests that can still be taken back unsent.
-    unsent: FastSet<OwnerToken>,
-    /// Releases in `waiting` or in flight: nothing is sent again for these tokens.
-    releasing: FastMap<OwnerToken, u32>,
+    /// The rounds whose grants are in `waiting`: they can still be taken back unsent.
+    unsent: FastSet<AskId>,
+    /// The rounds with releases in `waiting` or in flight: nothing is sent again for these.
+    releasing: FastMap<AskId, u32>,
 }
 
 impl Lane {
@@ -140,17 +140,17 @@ impl Lane {
             return Err(FaultKind::Overloaded.into());
         }
         if matches!(ask, Ask::Grant { .. }) {
-            self.unsent.insert(order.token);
+            self.unsent.insert(order.round);
         }
         self.push(id, order, Work::Ask(ask));
         Ok(Admission::Queued)
     }
 
     fn admit_release(&mut self, id: AskId, order: Arc<Order>, terms: Terms) -> Admission {
-        if self.unsent.remove(&order.token) {
+        if self.unsent.remove(&order.round) {
             let mut withdrawn = Vec::new();
             self.waiting.retain(|entry| {
-                let other = entry.order.token != order.token;
+                let other = entry.order.round != order.round;
                 if !other {
                     withdrawn.push(entry.id);
                 }
@@ -162,7 +162,7 @@ impl Lane {
             self.owed.push_back(Debt { order, terms });
             return Admission::Owed;
         }
-        *self.releasing.entry(order.token).or_default() += 1;
+        *self.releasing.entry(order.round).or_default() += 1;
         self.push(id, order, release(terms));
         Admission::Queued
     }
@@ -183,7 +183,7 @@ impl Lane {
         let count = self.waiting.len().min(Self::BATCH).min(room);
         for entry in self.waiting.drain(..count) {
             if matches!(entry.work, Work::Ask(Ask::Grant { .. })) {
-                self.unsent.remove(&entry.order.token);
+                self.unsent.remove(&entry.order.round);
             }
             send(&entry);
             self.in_flight.push_back((entry, now));
@@ -203,7 +203,7 @@ impl Lane {
     pub(crate) fn answered(&mut self) -> Option<Entry> {
         let (entry, _) = self.in_flight.pop_front()?;
         if matches!(entry.work, Work::Ask(Ask::Release { .. })) {
-            self.release_ended(&entry.order.token);
+            self.release_ended(entry.order.round);
         }
         Some(entry)
     }
@@ -213,11 +213,11 @@ impl Lane {
     /// `false` when a release for its token is queued: then it must not be (P2).
     pub(crate) fn again(&mut self, entry: Entry, work: Work, spelled_out: bool) -> bool {
         let release = matches!(work, Work::Ask(Ask::Release { .. }));
-        if !release && self.releasing.contains_key(&entry.order.token) {
+        if !release && self.releasing.contains_key(&entry.order.round) {
             return false;
         }
         if release {
-            *self.releasing.entry(entry.order.token).or_default() += 1;
+            *self.releasing.entry(entry.order.round).or_default() += 1;
         }
         self.waiting.push_front(Entry {
             work,
@@ -227,11 +227,11 @@ impl Lane {
         true
     }
 
-    fn release_ended(&mut self, token: &OwnerToken) {
-        if let Some(count) = self.releasing.get_mut(token) {
+    fn release_ended(&mut self, round: AskId) {
+        if let Some(count) = self.releasing.get_mut(&round) {
             *count -= 1;
             if *count == 0 {
-                self.releasing.remove(token);
+                self.releasing.remove(&round);
             }
         }
     }
@@ -268,7 +268,7 @@ impl Lane {
         let owed: Vec<Debt> = self.owed.drain(..).collect();
         for Debt { order, terms } in owed.into_iter().rev() {
             if terms.0 > now {
-                *self.releasing.entry(order.token).or_default() += 1;
+                *self.releasing.entry(order.round).or_default() += 1;
                 self.waiting.push_front(Entry {
                     id: NOBODY,
                     order,

@@ -11,7 +11,9 @@ use super::ears::Ears;
 use super::lane::{Admission, Lane, Link};
 use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply, unsent};
 use crate::clock::{Clock, Instant};
+use crate::metrics;
 
+pub(crate) mod audit;
 pub(crate) mod chance;
 mod channels;
 mod counters;
@@ -19,6 +21,7 @@ pub(crate) mod faults;
 mod hands;
 pub(crate) mod inspect;
 pub(crate) mod journal;
+mod paths;
 pub(crate) mod server;
 mod service;
 mod session;
@@ -68,6 +71,7 @@ pub(crate) struct MemoryNode {
     ears: Ears,
     inbox: Inbox,
     clock: Clock,
+    meters: metrics::Flush,
     chance: Chance,
     state: State,
     /// Connections that failed in a row.
@@ -104,6 +108,7 @@ impl MemoryNode {
             terms,
             inbox,
             clock,
+            meters: metrics::Flush::default(),
             chance,
             state: State::Pausing(Instant::from_nanos(0)),
             failures: 0,

@@ -51,6 +51,9 @@ pub(crate) const NOBODY: AskId = 0;
 /// The key and the owner token that a request is about, shared by the nodes of a round.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
+    /// The number of the round whose token this is. It tells our requests apart as the token does,
+    /// and is cheaper to look up.
+    pub(crate) round: AskId,
     pub(crate) key: Arc<[u8]>,
     pub(crate) token: OwnerToken,
 }
@@ -79,6 +82,14 @@ pub(crate) enum Ask {
         until: Instant,
         fence: Option<Fencing>,
     },
+}
+
+impl Ask {
+    /// Whether the answer is worth nothing from a node that has lost its data meanwhile: the
+    /// marker is read behind it.
+    pub(crate) fn rests_on_data(&self) -> bool {
+        matches!(self, Ask::Grant { .. } | Ask::Extend { restore: true, .. })
+    }
 }
 
 /// What a node needs to know to write a fencing counter.

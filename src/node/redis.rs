@@ -24,6 +24,7 @@ use super::ears::Ears;
 use super::lane::{Admission, Lane, Link};
 use super::{Ask, AskId, Event, Fault, FaultKind, Inbox, NOBODY, Node, Order, Reply, unsent};
 use crate::clock::{Clock, Instant};
+use crate::metrics;
 
 mod flight;
 mod login;
@@ -72,6 +73,7 @@ struct Shared {
     wake: Notify,
     inbox: Inbox,
     clock: Clock,
+    meters: metrics::Flush,
 }
 
 /// What waits for a server, and the connection where there is one.
@@ -105,6 +107,7 @@ impl RedisNode {
             wake: Notify::new(),
             inbox,
             clock,
+            meters: metrics::Flush::default(),
         });
         let supervisor = tokio::task::spawn_local(supervise(Arc::clone(&shared)));
         RedisNode {

@@ -4,13 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::waiter::{State, Waiter};
-use super::{Queue, WaiterId};
+use super::{Queue, Spec, WaiterId};
 use crate::clock::Instant;
 use crate::coordinator::LeaseStore;
 use crate::quorum::Hint;
 use crate::quorum::backoff::part;
 
 impl<R> Queue<R> {
+    /// Who is next in line for the lock at `key`, and not asking for it at this moment.
+    pub(crate) fn heir(&self, key: &[u8]) -> Option<(WaiterId, &Arc<Spec>)> {
+        let first = self.lines.first(key)?;
+        let waiter = self.waiters.get(&first)?;
+        let idle = !matches!(waiter.state, State::Asking(_)) && waiter.adopts.is_none();
+        idle.then_some((first, &waiter.spec))
+    }
+
     /// The lock at `key` is free as far as this client goes: the first in line is to have it.
     pub(crate) fn freed(
         &mut self,

@@ -1,6 +1,7 @@
 //! The parties of a queue: who comes, who waits, who leaves.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Spec;
 use crate::clock::Instant;
@@ -59,6 +60,9 @@ pub(crate) struct Served<R> {
     pub(crate) spec: Arc<Spec>,
     /// The lease was somebody else's before.
     pub(crate) adopted: bool,
+    /// How many rounds it has made.
+    pub(crate) rounds: u32,
+    pub(crate) waited: Duration,
     pub(crate) reply: R,
 }
 

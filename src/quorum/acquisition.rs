@@ -259,6 +259,27 @@ mod tests {
     }
 
     #[test]
+    fn rounds_are_counted() {
+        let mut acquisition = Acquisition::begin(at(0), Wait::Forever, &retry(0), TTL);
+        for rounds in 0..3 {
+            assert_eq!(acquisition.rounds(), rounds);
+            acquisition.failed(at(0), &failed(Shortfall::Unavailable), CHANCE);
+        }
+    }
+
+    #[test]
+    fn whoever_has_stopped_to_listen_listens_again() {
+        let mut acquisition = Acquisition::begin(at(0), Wait::Forever, &retry(0), TTL);
+        let held = contended(Contested::Held { free: None }, false);
+        assert_eq!(acquisition.failed(at(0), &held, CHANCE), Next::Listen);
+        // Nobody confirms it: it is polled.
+        let polled = acquisition.failed(at(0), &held, CHANCE);
+        assert!(matches!(polled, Next::RetryAt(_)), "{polled:?}");
+        acquisition.ignores();
+        assert_eq!(acquisition.failed(at(0), &held, CHANCE), Next::Listen);
+    }
+
+    #[test]
     fn a_delay_is_cut_at_the_deadline_and_the_last_round_is_followed_by_none() {
         let mut acquisition = Acquisition::begin(at(0), Wait::For(ms(30)), &retry(0), TTL);
         let next = acquisition.failed(at(15), &failed(Shortfall::Contended), CHANCE);

@@ -158,6 +158,8 @@ mod tests {
         );
         assert_eq!(standing(&[0], &[(2, 7), (3, 7), (4, 9)]), split(2, false));
         assert_eq!(standing(&[], &[(2, 7), (3, 8)]), split(2, false));
+        // Of two whose names are alike neither is: both would keep what they have.
+        assert_eq!(standing(&[0, 1], &[(2, ME), (3, ME)]), split(1, false));
     }
 
     #[test]

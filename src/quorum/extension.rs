@@ -12,6 +12,9 @@ pub(crate) enum Renewal {
     /// It was gone when the node was last asked, and is set again: a renewal, and beside others
     /// that are gone now, a vote for a deletion.
     Mended,
+    /// The key is set, on a node that has no vote and on which it was not ours all the time
+    /// (P10): somebody else may hold that node's vote from before it lost its data.
+    Uncounted,
     /// Another owner's token is there.
     Taken,
     /// The node had acknowledged our token in its present life, and has no key now.
@@ -37,6 +40,7 @@ pub(crate) enum Outcome {
 
 /// The votes of one extension.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Extension {
     quorum: Quorum,
     timing: Timing,
@@ -87,8 +91,13 @@ impl Extension {
             }
             Renewal::Taken => self.taken.insert(node),
             Renewal::Deleted => self.deleted.insert(node),
-            Renewal::Failed => self.failed.insert(node),
+            Renewal::Uncounted | Renewal::Failed => self.failed.insert(node),
         }
+    }
+
+    /// The nodes that have the key, with its new expiry.
+    pub(crate) fn renewed(&self) -> NodeSet {
+        self.renewed
     }
 
     /// The nodes that have answered.
@@ -213,6 +222,15 @@ mod tests {
         assert_eq!(outcome(&[Taken; 3], 301), Outcome::Taken);
         let votes = [Taken, Taken, Renewed, Renewed, Renewed];
         assert!(matches!(outcome(&votes, 301), Outcome::Renewed { .. }));
+    }
+
+    #[test]
+    fn another_owner_on_two_of_five_is_none_and_a_third_is_waited_for() {
+        assert_eq!(outcome(&[Taken; 2], 301), Outcome::Held);
+        // A quorum is out of reach, and so is a deletion.
+        assert_eq!(outcome(&[Taken, Failed, Failed], 301), Outcome::Held);
+        let votes = [Taken, Failed, Failed, Failed];
+        assert_eq!(outcome(&votes, 301), Outcome::Unknown);
     }
 
     #[test]

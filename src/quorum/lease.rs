@@ -46,6 +46,7 @@ pub(crate) struct Cohort {
 
 /// A lease that is held.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Lease {
     deadline: Instant,
     hold_until: Instant,
@@ -75,6 +76,11 @@ impl Lease {
     /// The end of validity.
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// When the next extension is due.
+    pub(crate) fn due(&self) -> Instant {
+        self.next
     }
 
     /// Whether an extension is on its way.
@@ -206,6 +212,77 @@ mod tests {
         let lease = lease(None);
         assert_eq!(lease.step(at(0)), Step::Sleep(at(300)));
         assert_eq!(lease.step(at(300)), Step::Extend);
+    }
+
+    #[test]
+    fn it_says_whether_an_extension_is_on_its_way() {
+        let mut lease = lease(None);
+        assert!(!lease.extending());
+        lease.begin();
+        assert!(lease.extending());
+        lease.unknown(at(310), ms(20));
+        assert!(!lease.extending());
+    }
+
+    #[test]
+    fn the_first_extension_can_be_brought_forward() {
+        let mut lease = lease(None);
+        lease.hasten(ms(100));
+        assert_eq!(lease.step(at(199)), Step::Sleep(at(200)));
+        assert_eq!(lease.step(at(200)), Step::Extend);
+    }
+
+    #[test]
+    fn where_nothing_is_extended_nothing_is_brought_forward_or_tried_again() {
+        let mut lease = Lease::granted(at(0), at(900), None, None);
+        lease.hasten(Duration::MAX);
+        assert_eq!(lease.step(at(500)), Step::Sleep(at(899)));
+        // By hand, and in vain.
+        lease.begin();
+        lease.unknown(at(510), ms(20));
+        assert_eq!(lease.step(at(600)), Step::Sleep(at(899)));
+    }
+
+    #[test]
+    fn it_is_handed_on_with_half_of_its_validity_and_what_is_worth_having() {
+        let drift = crate::quorum::Drift::new(0.0, ms(0)).unwrap();
+        let timing = |least| Timing::new(ms(900), drift, ms(50), ms(least)).unwrap();
+        let (lease, short) = (lease(None), Lease::granted(at(0), at(200), None, None));
+        // Told at 899: 450 before that is half of it.
+        assert!(lease.is_sound(at(0), &timing(0)));
+        assert!(lease.is_sound(at(449), &timing(0)));
+        assert!(!lease.is_sound(at(450), &timing(0)));
+        assert!(lease.is_sound(at(199), &timing(700)));
+        assert!(!lease.is_sound(at(200), &timing(700)));
+        assert!(!lease.is_sound(at(899), &timing(0)));
+        assert!(!lease.is_sound(at(2000), &timing(0)));
+        assert!(!short.is_sound(at(0), &timing(0)));
+    }
+
+    #[test]
+    fn the_next_holder_has_its_own_longest_time() {
+        let mut lease = lease(Some(1000));
+        lease.handed_over(at(300), Some(ms(500)));
+        assert_eq!(lease.deadline(), at(800));
+        assert_eq!(lease.step(at(799)), Step::Lost(Cause::MaxHold));
+        let mut lease = self::lease(Some(1000));
+        lease.handed_over(at(300), None);
+        lease.begin();
+        assert!(lease.renewed(at(310), at(300), at(1200), Some(ms(300))));
+        assert_eq!(
+            lease.deadline(),
+            at(1200),
+            "the former one's does not count"
+        );
+    }
+
+    #[test]
+    fn what_succeeds_as_the_word_goes_out_is_too_late() {
+        let mut lease = lease(None);
+        lease.prolonged(at(899), at(1200));
+        assert_eq!(lease.deadline(), at(900));
+        lease.prolonged(at(898), at(1200));
+        assert_eq!(lease.deadline(), at(1200));
     }
 
     #[test]

@@ -196,6 +196,28 @@ mod tests {
     }
 
     #[test]
+    fn an_older_answer_judges_nothing_and_one_of_the_same_moment_does() {
+        let mut pace = pace();
+        pace.is_ahead(0, ms(7000), at(2000), at(2010));
+        assert!(!pace.is_ahead(0, ms(12_000), at(1000), at(4000)));
+        assert!(pace.is_ahead(0, ms(9000), at(2000), at(2010)));
+        // A grant of that moment is no later one, either.
+        pace.begin(0, ms(11_000), at(2000), true);
+        assert!(pace.is_ahead(0, ms(11_100), at(2100), at(2110)));
+    }
+
+    #[test]
+    fn another_clock_at_the_same_place_is_not_ahead() {
+        let mut pace = pace();
+        for node in 0..2 {
+            pace.is_ahead(node, ms(5000), at(100), at(110));
+        }
+        pace.forget(0);
+        assert!(!pace.is_ahead(0, ms(9000), at(200), at(210)));
+        assert!(pace.is_ahead(1, ms(9000), at(200), at(210)));
+    }
+
+    #[test]
     fn clocks_that_run_apart_within_the_factor_are_not_ahead() {
         let drift = Drift::new(0.01, ms(0)).unwrap();
         let mut pace = Pace::new(Quorum::of(3), drift);

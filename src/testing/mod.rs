@@ -25,6 +25,8 @@
 pub mod bench;
 mod clock;
 mod cluster;
+#[doc(hidden)]
+pub mod fuzz;
 mod node;
 #[doc(hidden)]
 pub mod world;

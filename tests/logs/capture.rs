@@ -1,6 +1,7 @@
 //! Hears everything that is logged in this process, down to TRACE.
 
 use std::fmt::{Debug, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use tracing::field::{Field, Visit};
@@ -45,6 +46,26 @@ impl Log {
         self.matching(|level| level <= Level::WARN, parts)
     }
 
+    /// All that is known of each span of this name whose first fields have this part.
+    pub fn spans(&self, name: &str, part: &str) -> Vec<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = |text: &str| {
+            let rest = text.strip_prefix("span ")?;
+            rest.split_once(' ').map(|(number, _)| number.to_owned())
+        };
+        let opened = lines.iter().filter_map(|(_, text)| {
+            let number = number(text)?;
+            let start = format!("span {number} {name} ");
+            (text.starts_with(&start) && text.contains(part)).then_some(number)
+        });
+        let whole = |wanted: String| {
+            let of_it = lines.iter().map(|(_, text)| text.as_str());
+            let of_it = of_it.filter(|text| number(text).as_ref() == Some(&wanted));
+            of_it.collect::<String>()
+        };
+        opened.map(whole).collect()
+    }
+
     fn matching(&self, level: impl Fn(Level) -> bool, parts: &[&str]) -> usize {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |text: &str| parts.iter().all(|part| text.contains(part));
@@ -54,6 +75,9 @@ impl Log {
             .count()
     }
 }
+
+/// The number of the next span.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 struct Ear(Lines);
 
@@ -72,12 +96,19 @@ impl Subscriber for Ear {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        self.hear(*span.metadata().level(), |text| span.record(text));
-        Id::from_u64(1)
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.hear(*span.metadata().level(), |text| {
+            text.0 = format!("span {number} {} ", span.metadata().name());
+            span.record(text);
+        });
+        Id::from_u64(number)
     }
 
-    fn record(&self, _span: &Id, values: &Record<'_>) {
-        self.hear(Level::TRACE, |text| values.record(text));
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        self.hear(Level::TRACE, |text| {
+            text.0 = format!("span {} ", span.into_u64());
+            values.record(text);
+        });
     }
 
     fn record_follows_from(&self, _span: &Id, _follows: &Id) {}

@@ -1,7 +1,7 @@
 //! What the log and the texts of all public values show, and what they must not.
 //!
-//! F27 (the library's part; the command's is tested with the command), the warnings of F35 and
-//! F44, and the one about a server that is listed twice; quick. A program of its own, since one
+//! F27 (the library's part, spans included; the command's is tested with the command), F23 (the
+//! log; its 20 outages under `QUORUMLOCK_FULL=1`), the warnings of F35 and F44, and the one about a server that is listed twice; quick. A program of its own, since one
 //! subscriber hears the whole process, the client's own thread included.
 
 #[path = "../support/mod.rs"]
@@ -15,6 +15,8 @@ mod common;
 mod stand_in;
 
 mod capture;
+mod dark;
+mod spans;
 
 use std::fmt::Write;
 
@@ -83,6 +85,7 @@ async fn all_texts(field: &Field) -> (String, Vec<String>) {
     write!(text, "{client:?} {lock:?} {guard:?} {held:?} {lost:?}").expect("written");
     let contended = lock.acquire().await.expect_err("we hold it");
     write!(text, "{contended} {contended:?}").expect("written");
+    guard.extend().await.expect("three of five");
     let released = guard.release().await;
     write!(text, "{released:?}").expect("written");
 
@@ -117,6 +120,10 @@ async fn no_text_and_no_log_shows_a_password_or_an_owner_token() {
         assert!(logged.contains(&host), "{host} is not in {logged}");
     }
     assert!(logged.contains("authentication failed"), "{logged}");
+    // Spans are among what was looked at.
+    for span in [" acquire ", " extend ", " release ", " run "] {
+        assert!(logged.contains(span), "{span} is not in {logged}");
+    }
 }
 
 #[tokio::test]

@@ -138,3 +138,26 @@ fn a_young_node_waits_for_its_vote_and_a_twin_has_none() {
     let text = "excluded: duplicate (the same server as a:1)";
     assert_eq!(state.to_string(), text);
 }
+
+#[test]
+fn a_node_that_comes_and_goes_is_told_once_and_then_once_a_minute() {
+    let mut sight = Sight::new(at(0));
+    assert!(sight.is_news(at(0)) && sight.was_told());
+    // Back for a moment only, again and again.
+    let mut told = 0;
+    for second in 1..=180 {
+        sight.met(at(second * 1_000));
+        sight.lost(
+            fault(FaultKind::ConnectionLost),
+            None,
+            at(second * 1_000 + 10),
+        );
+        let news = sight.is_news(at(second * 1_000 + 20));
+        assert_eq!(news, sight.was_told());
+        told += u32::from(news);
+    }
+    assert_eq!(told, 3);
+    // Back for longer: what follows is another outage.
+    sight.met(at(181_000));
+    assert!(sight.is_news(at(183_100)));
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::node::OwnerToken;
 
 const TTL: u64 = 1000;
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -9,6 +10,7 @@ fn at(millis: u64) -> Instant {
 
 fn order(number: u8) -> Arc<Order> {
     Arc::new(Order {
+        round: AskId::from(number),
         key: std::sync::Arc::from(&b"key"[..]),
         token: OwnerToken::new([number; 20]),
     })

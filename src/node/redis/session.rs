@@ -19,10 +19,10 @@ use super::flight::Flight;
 use super::login::hung_up;
 use crate::node::connect::socket_fault;
 use crate::node::ears::Ears;
-use crate::node::lane::{Entry, Lane, Work};
+use crate::node::lane::{Lane, Work};
 use crate::node::socket::Socket;
 use crate::node::wire::{self, Answer, Replies, Spelled};
-use crate::node::{Ask, Event, Fault, FaultKind, Life, NOBODY, Reply};
+use crate::node::{Event, Fault, FaultKind, Life, NOBODY, Reply};
 
 /// No more is put behind what the socket has not taken: the rest waits in the lane, where it can
 /// still be taken back.
@@ -117,15 +117,16 @@ impl Session {
 
     /// Sends all that waits, as far as the socket takes it.
     pub(super) fn send(&mut self, lane: &mut Lane, shared: &Shared) {
+        let (before, mut requests) = (self.out.len(), 0);
         while self.deaf.is_none() && lane.is_waiting() && self.out.len() - self.sent < UNSENT {
             let (mut marker, mut replies) = (false, 0);
             let entries = lane.send_batch(shared.clock.now(), |entry| {
-                marker |= matches!(entry.work, Work::Ask(Ask::Grant { .. }));
+                marker |= matches!(entry.work, Work::Ask(ask) if ask.rests_on_data());
                 replies += wire::replies_to(entry);
                 wire::encode(entry, &mut self.spelled, &mut self.command, &mut self.out);
             });
             if marker {
-                // Read behind the grants: data lost before one of them shows here.
+                // Read behind them: data lost before one of them shows here.
                 replies += 1;
                 self.command.clear();
                 self.command.arg("GET").arg(&shared.manners.marker_key);
@@ -136,7 +137,9 @@ impl Session {
                 marker,
                 replies,
             });
+            requests += entries;
         }
+        shared.meters.took(requests, Some(self.out.len() - before));
         self.write();
     }
 
@@ -291,10 +294,13 @@ impl Session {
                     true => continue,
                     false => Reply::HELD,
                 },
-                Answer::SpellOut if !entry.spelled_out => match spell_out(lane, entry) {
-                    true => continue,
-                    false => Reply::Failed(FaultKind::ServerError.into()),
-                },
+                Answer::SpellOut if !entry.spelled_out => {
+                    let work = entry.work;
+                    if lane.again(entry, work, true) {
+                        continue;
+                    }
+                    Reply::Failed(FaultKind::ServerError.into())
+                }
                 Answer::SpellOut => Reply::Failed(FaultKind::Protocol.into()),
             };
             if let Reply::Failed(fault) = &reply
@@ -309,11 +315,6 @@ impl Session {
         }
         verdict
     }
-}
-
-fn spell_out(lane: &mut Lane, entry: Entry) -> bool {
-    let work = entry.work;
-    lane.again(entry, work, true)
 }
 
 #[cfg(all(test, unix))]

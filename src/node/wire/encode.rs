@@ -75,7 +75,7 @@ pub(crate) fn replies_to(entry: &Entry) -> usize {
 /// A call of `script` for the key of `order`, and for its counter where that is `fenced`; up to
 /// its first argument, the owner token.
 fn call(eval: &mut Cmd, script: &Script, short: bool, order: &Order, fenced: bool) {
-    let Order { key, token } = order;
+    let Order { key, token, .. } = order;
     if short {
         eval.arg("EVALSHA").arg(&script.sha);
     } else {

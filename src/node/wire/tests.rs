@@ -9,6 +9,7 @@ fn entry(work: Work) -> Entry {
     Entry {
         id: 1,
         order: Arc::new(Order {
+            round: 1,
             key: std::sync::Arc::from(&b"k"[..]),
             token: OwnerToken::new([1; 20]),
         }),

@@ -80,6 +80,23 @@ fn it_is_asked_for_once_and_decided_when_all_have_acknowledged() {
 }
 
 #[test]
+fn a_node_is_raised_by_the_reach_and_the_second_that_its_clock_may_be_into() {
+    // By its number: 2^20 is part of what nodes and clients agree on.
+    let far = 10 + REACH + 1_048_576;
+    let raise = Agreement::Raise {
+        to: far,
+        nodes: set(&[0, 1]),
+    };
+    assert_eq!(Round::of(&[10, 10, far]).decide(), raise);
+    assert_eq!(Round::of(&[10, 10, far + 1]).decide(), Agreement::Open);
+    assert_eq!(
+        Round::of(&[10, 10, far + 1, far + 1, far * 9]).decide(),
+        Agreement::Impossible,
+        "two and two and one that are too far apart"
+    );
+}
+
+#[test]
 fn a_late_grant_that_makes_an_agreement_wins_against_the_raise() {
     let mut round = Round::of(&[5, 8, 5]);
     round.decide();

@@ -156,6 +156,32 @@ fn nodes_that_restart_one_after_another_are_not_a_new_set() {
 }
 
 #[test]
+fn a_set_whose_data_is_lost_as_a_whole_is_not_new() {
+    let mut roster = settled(GuardMode::Auto);
+    for (node, id) in ["a", "b", "c"].into_iter().enumerate() {
+        roster.read(node, reading(id, 3600, 0), at(10));
+    }
+    assert_eq!(counted(&mut roster, at(71)), [0usize; 0]);
+    // And a mere reconnect makes it none.
+    for (node, id) in ["a", "b", "c"].into_iter().enumerate() {
+        roster.read(node, reading(id, 3600, 5), at(15));
+    }
+    assert_eq!(counted(&mut roster, at(71)), [0usize; 0]);
+    assert_eq!(counted(&mut roster, at(72)), [0, 1, 2]);
+}
+
+#[test]
+fn what_was_read_is_told() {
+    let mut roster = settled(GuardMode::Auto);
+    roster.read(1, reading("z", 0, 0), at(100));
+    assert_eq!(roster.delay(), DELAY);
+    let ids = [0, 1, 2].map(|node| roster.run_id(node));
+    assert_eq!(ids, [Some("a"), Some("z"), Some("c")]);
+    let from = [0, 1, 3].map(|node| roster.counts_from(node));
+    assert_eq!(from, [Some(at(0)), Some(at(162)), None]);
+}
+
+#[test]
 fn a_node_of_a_new_set_that_restarts_loses_its_vote() {
     let mut roster = roster(GuardMode::Auto);
     for (node, id) in ["a", "b", "c"].into_iter().enumerate() {

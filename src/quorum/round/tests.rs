@@ -314,3 +314,44 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_node_that_is_asked_again_has_an_open_vote_and_is_owed_a_release() {
+    let (mut round, all) = round(3);
+    round.vote(0, Vote::Refused);
+    round.vote(1, Vote::Refused);
+    let refused: Vec<_> = round.refused().iter().collect();
+    assert_eq!(refused, [0, 1]);
+    assert_eq!(round.owed().iter().collect::<Vec<_>>(), [2]);
+    round.ask_again(0);
+    assert_eq!(round.refused().iter().collect::<Vec<_>>(), [1]);
+    assert_eq!(round.owed().iter().collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(round.verdict(at(101), all), Verdict::Open);
+    round.vote(0, Vote::Granted);
+    round.vote(2, Vote::Granted);
+    let verdict = round.verdict(at(101), all);
+    assert!(matches!(verdict, Verdict::Granted { .. }), "{verdict:?}");
+}
+
+#[test]
+fn a_node_that_is_asked_again_and_was_not_before_is_owed_a_release() {
+    let mut round = Round::begin(at(100), Quorum::of(3), timing());
+    round.ask_again(1);
+    assert_eq!(round.owed().iter().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn a_grant_that_is_revoked_is_a_failure_and_owed_a_release_all_the_same() {
+    let (mut round, all) = round(3);
+    round.vote(0, Vote::Granted);
+    round.vote(1, Vote::Refused);
+    round.revoke(0);
+    round.revoke(1);
+    round.revoke(2);
+    assert!(round.granted().is_empty());
+    assert_eq!(round.answered().iter().collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(round.owed().iter().collect::<Vec<_>>(), [0, 2]);
+    round.vote(2, Vote::Granted);
+    let verdict = round.verdict(at(101), all);
+    assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
+}

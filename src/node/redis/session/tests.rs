@@ -8,6 +8,8 @@ use tokio::sync::Notify;
 use super::super::{Line, Manners, Shared};
 use super::*;
 use crate::clock::{Clock, Instant};
+use crate::metrics;
+use crate::node::Ask;
 use crate::node::connect::{Endpoint, Target};
 use crate::node::hook::Hooks;
 use crate::node::socket::Stream;
@@ -66,6 +68,7 @@ impl Bench {
                 wake: Notify::new(),
                 inbox: Inbox::default(),
                 clock: Clock::Boot,
+                meters: metrics::Flush::default(),
             },
             lane,
             session: Session::new(socket, Replies::default(), &life, resp3),
@@ -76,6 +79,7 @@ impl Bench {
 
     fn ask(&mut self, id: AskId, ask: Ask) {
         let order = Arc::new(Order {
+            round: id % 250,
             key: Arc::from(&b"key"[..]),
             token: OwnerToken::new([u8::try_from(id % 250).unwrap(); 20]),
         });

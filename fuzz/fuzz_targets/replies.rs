@@ -1,0 +1,4 @@
+//! What servers send.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| quorumlock::testing::fuzz::replies(data));
