@@ -44,6 +44,7 @@ fn faults(text: &str, oldest: &str) -> Vec<String> {
         ("the suite", ".ci/run"),
         ("the oldest Rust", "cargo +1."),
         ("documentation", " doc "),
+        ("features", "scripts/features"),
     ] {
         if !all.contains(sign) {
             faults.push(format!("nobody checks {what}"));
@@ -105,6 +106,7 @@ fn each_way_to_break_the_workflow_is_noticed() {
             "lints",
         ),
         (file.replace("stable doc", "stable build"), "documentation"),
+        (file.replace("run: scripts/features", "run: true"), "features"),
         (file.replace("macos-", "linux-"), "macOS"),
         (file.replace("windows-", "linux-"), "Windows"),
         (file.replace("cargo-deny-action", "x"), "dependencies"),

@@ -205,7 +205,7 @@ impl Coordinator {
     pub(super) fn granted(
         &mut self,
         id: AskId,
-        deadline: Instant,
+        (deadline, counted): (Instant, NodeSet),
         token: FencingToken,
         now: Instant,
     ) {
@@ -229,6 +229,7 @@ impl Coordinator {
                 waiting,
                 grants,
                 started,
+                deadline,
             };
             self.asks.insert(id, granted);
         }
@@ -237,6 +238,7 @@ impl Coordinator {
             false => token.first_of(self.block()),
         };
         let spread = self.spread(attempt.fence.as_ref(), token);
+        let granted = attempt.round.granted();
         if self.held.is_empty() {
             self.pace.forget_before(attempt.round.started());
         }
@@ -244,7 +246,7 @@ impl Coordinator {
             lease,
             Held {
                 touched: attempt.round.owed(),
-                presence: Presence::granted(attempt.round.granted()),
+                presence: Presence::granted(self.quorum, granted, counted, deadline),
                 order: Arc::unwrap_or_clone(attempt.order),
                 token,
                 span: Duration::ZERO,
@@ -264,15 +266,18 @@ impl Coordinator {
 
     /// An answer to a round that has its quorum already.
     pub(super) fn granted_late(&mut self, id: AskId, node: usize, reply: &Reply, now: Instant) {
+        let votes = self.roster.counted(now).contains(node);
         let Some(Pending::Granted {
             lease,
             waiting,
             grants,
+            deadline,
             ..
         }) = self.asks.get_mut(&id)
         else {
             return;
         };
+        let deadline = *deadline;
         let granted = matches!(reply, Reply::Granted { .. } | Reply::Renewed);
         waiting.remove(node);
         if granted {
@@ -288,6 +293,7 @@ impl Coordinator {
         };
         if granted {
             held.presence.found(node);
+            held.presence.stands(node, deadline, votes, now);
         }
         if let Reply::Granted {
             counter: Some(counter),

@@ -50,13 +50,15 @@ impl Coordinator {
             };
             let Some(fence) = &mut attempt.fence else {
                 let token = attempt.token;
-                return self.granted(id, deadline, token, now);
+                return self.granted(id, (deadline, counted), token, now);
             };
             let round = &attempt.round;
             let silent = self.quorum.all().minus(round.answered());
             let awaited = silent.or(round.granted().minus(counted));
             match fence.decide(counted, awaited) {
-                Agreement::Token(token) => return self.granted(id, deadline, token, now),
+                Agreement::Token(token) => {
+                    return self.granted(id, (deadline, counted), token, now);
+                }
                 Agreement::Raise { to, nodes } => self.send_raises(id, to, nodes, now),
                 Agreement::Open if now < round.expires() => return,
                 Agreement::Open | Agreement::Impossible => {

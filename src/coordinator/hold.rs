@@ -55,6 +55,7 @@ impl Coordinator {
         let extending = Extending {
             lease,
             extension,
+            until: timing.deadline(now),
             present,
             span,
             decided: false,
@@ -69,12 +70,18 @@ impl Coordinator {
     }
 
     pub(super) fn renewed(&mut self, id: AskId, node: usize, reply: &Reply, now: Instant) {
+        let votes = self.roster.counted(now).contains(node);
         let Some(Pending::Extension(extending)) = self.asks.get_mut(&id) else {
             return;
         };
-        let held = self.held.get(&extending.lease);
-        let gone = held.is_some_and(|held| held.presence.is_missing(node));
+        let held = self.held.get_mut(&extending.lease);
+        let (mut gone, mut counts) = (false, votes);
+        if let (Reply::Renewed | Reply::Restored, Some(held)) = (reply, held) {
+            gone = held.presence.is_missing(node);
+            counts = held.presence.stands(node, extending.until, votes, now);
+        }
         let renewal = match reply {
+            Reply::Renewed | Reply::Restored if !counts => Renewal::Uncounted,
             Reply::Restored if gone => Renewal::Mended,
             Reply::Renewed | Reply::Restored => Renewal::Renewed,
             Reply::Held { .. } => Renewal::Taken,
@@ -88,12 +95,12 @@ impl Coordinator {
                 held.presence.heard(node);
             }
             match renewal {
-                Renewal::Renewed | Renewal::Mended => {
+                Renewal::Renewed | Renewal::Mended | Renewal::Uncounted => {
                     held.presence.found(node);
                     held.spread.stores(node, extending.hint);
                 }
                 Renewal::Deleted => held.presence.missed(node),
-                Renewal::Taken => held.presence.forget(node),
+                Renewal::Taken => held.presence.taken(node),
                 Renewal::Failed => {}
             }
         }

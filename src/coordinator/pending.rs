@@ -22,6 +22,7 @@ pub(super) enum Pending {
         waiting: NodeSet,
         grants: NodeSet,
         started: Instant,
+        deadline: Instant,
     },
     Extension(Box<Extending>),
     Release(Box<Releasing>),
@@ -56,6 +57,8 @@ pub(super) struct Raising {
 pub(super) struct Extending {
     pub(super) lease: LeaseId,
     pub(super) extension: Extension,
+    /// Until when a key stands that it has extended.
+    pub(super) until: Instant,
     pub(super) present: Instant,
     /// Until it is decided.
     pub(super) span: Span,

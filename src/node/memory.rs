@@ -13,6 +13,7 @@ use super::{Ask, AskId, Event, Fault, Inbox, NOBODY, Node, Order, Reply, unsent}
 use crate::clock::{Clock, Instant};
 use crate::metrics;
 
+pub(crate) mod audit;
 pub(crate) mod chance;
 mod channels;
 mod counters;
@@ -20,6 +21,7 @@ pub(crate) mod faults;
 mod hands;
 pub(crate) mod inspect;
 pub(crate) mod journal;
+mod paths;
 pub(crate) mod server;
 mod service;
 mod session;

@@ -84,6 +84,14 @@ pub(crate) enum Ask {
     },
 }
 
+impl Ask {
+    /// Whether the answer is worth nothing from a node that has lost its data meanwhile: the
+    /// marker is read behind it.
+    pub(crate) fn rests_on_data(&self) -> bool {
+        matches!(self, Ask::Grant { .. } | Ask::Extend { restore: true, .. })
+    }
+}
+
 /// What a node needs to know to write a fencing counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fencing {

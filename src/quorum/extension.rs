@@ -12,6 +12,9 @@ pub(crate) enum Renewal {
     /// It was gone when the node was last asked, and is set again: a renewal, and beside others
     /// that are gone now, a vote for a deletion.
     Mended,
+    /// The key is set, on a node that has no vote and on which it was not ours all the time
+    /// (P10): somebody else may hold that node's vote from before it lost its data.
+    Uncounted,
     /// Another owner's token is there.
     Taken,
     /// The node had acknowledged our token in its present life, and has no key now.
@@ -37,6 +40,7 @@ pub(crate) enum Outcome {
 
 /// The votes of one extension.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Extension {
     quorum: Quorum,
     timing: Timing,
@@ -87,7 +91,7 @@ impl Extension {
             }
             Renewal::Taken => self.taken.insert(node),
             Renewal::Deleted => self.deleted.insert(node),
-            Renewal::Failed => self.failed.insert(node),
+            Renewal::Uncounted | Renewal::Failed => self.failed.insert(node),
         }
     }
 

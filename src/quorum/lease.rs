@@ -46,6 +46,7 @@ pub(crate) struct Cohort {
 
 /// A lease that is held.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Lease {
     deadline: Instant,
     hold_until: Instant,

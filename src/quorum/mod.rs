@@ -29,12 +29,16 @@ pub(crate) mod contest;
 pub(crate) mod extension;
 pub(crate) mod fence;
 pub(crate) mod lease;
+#[cfg(test)]
+mod model;
 pub(crate) mod nodes;
 pub(crate) mod notes;
 pub(crate) mod pace;
 pub(crate) mod presence;
 pub(crate) mod roster;
 pub(crate) mod round;
+#[cfg(test)]
+mod search;
 pub(crate) mod timing;
 pub(crate) mod trip;
 

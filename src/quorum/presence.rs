@@ -7,11 +7,20 @@
 //! Those votes need not come in one extension. So a missing key is mended only when the nodes
 //! that miss it, and those that were asked and have not said a word yet, are too few for a
 //! deletion.
+//!
+//! A key that is set again on a node that lost its data counts for an extension only if it was
+//! ours there before, without a gap. Else somebody else may have been granted it in the node's
+//! former life: that vote stands in a round that is still open, and takes the lock as soon as one
+//! of our other keys runs out.
+
+use smallvec::SmallVec;
 
 use super::nodes::{NodeSet, Quorum};
+use crate::clock::Instant;
 
 /// What is known of the key of one lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Presence {
     /// Had it, in the node's present life.
     acknowledged: NodeSet,
@@ -19,15 +28,35 @@ pub(crate) struct Presence {
     missing: NodeSet,
     /// Asked, and not heard of since.
     silent: NodeSet,
+    /// Until when the key stands on each node, without a gap since its vote counted.
+    ours_until: SmallVec<[Instant; 5]>,
 }
 
+/// Before all times: the key is not known to stand there.
+const NEVER: Instant = Instant::from_nanos(0);
+
 impl Presence {
-    /// A lease that the nodes in `acknowledged` have granted.
-    pub(crate) fn granted(acknowledged: NodeSet) -> Self {
+    /// A lease that the nodes in `acknowledged` have granted, until `deadline`; of those the ones
+    /// in `counted` have a vote.
+    pub(crate) fn granted(
+        quorum: Quorum,
+        acknowledged: NodeSet,
+        counted: NodeSet,
+        deadline: Instant,
+    ) -> Self {
+        let stands = acknowledged.and(counted);
+        let until = |node| {
+            if stands.contains(node) {
+                deadline
+            } else {
+                NEVER
+            }
+        };
         Presence {
             acknowledged,
             missing: NodeSet::EMPTY,
             silent: NodeSet::EMPTY,
+            ours_until: (0..quorum.nodes()).map(until).collect(),
         }
     }
 
@@ -48,10 +77,42 @@ impl Presence {
         self.missing.remove(node);
     }
 
+    /// The key was found on `node`, or set again there, as `now` is known, and stands until
+    /// `until`. Whether it counts: the node has a vote, or the key was ours there all the time.
+    pub(crate) fn stands(
+        &mut self,
+        node: usize,
+        until: Instant,
+        votes: bool,
+        now: Instant,
+    ) -> bool {
+        let Some(ours) = self.ours_until.get_mut(node) else {
+            return false;
+        };
+        let counts = votes || now < *ours;
+        if counts {
+            *ours = until.max(*ours);
+        }
+        counts
+    }
+
     /// The key was on `node`, and is gone.
     pub(crate) fn missed(&mut self, node: usize) {
         if self.acknowledged.contains(node) {
             self.missing.insert(node);
+        }
+        self.interrupted(node);
+    }
+
+    /// Somebody else's key is on `node`.
+    pub(crate) fn taken(&mut self, node: usize) {
+        self.forget(node);
+        self.interrupted(node);
+    }
+
+    fn interrupted(&mut self, node: usize) {
+        if let Some(ours) = self.ours_until.get_mut(node) {
+            *ours = NEVER;
         }
     }
 
@@ -60,8 +121,8 @@ impl Presence {
         self.missing.contains(node)
     }
 
-    /// What `node` said before means nothing: it has lost its data, or somebody else's key is
-    /// there.
+    /// What `node` said before means nothing: it has lost its data. That the key was ours until
+    /// then stays true.
     pub(crate) fn forget(&mut self, node: usize) {
         self.acknowledged.remove(node);
         self.missing.remove(node);
@@ -87,6 +148,14 @@ mod tests {
         Quorum::of(5)
     }
 
+    fn granted(nodes: NodeSet) -> Presence {
+        Presence::granted(five(), nodes, five().all(), at(900))
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
     fn set(nodes: &[usize]) -> NodeSet {
         let mut set = NodeSet::EMPTY;
         nodes.iter().for_each(|&node| set.insert(node));
@@ -95,13 +164,13 @@ mod tests {
 
     #[test]
     fn a_key_is_set_only_where_it_was_never_known_to_be() {
-        let presence = Presence::granted(set(&[0, 1, 2]));
+        let presence = granted(set(&[0, 1, 2]));
         assert_eq!(presence.known(five()), set(&[0, 1, 2]));
     }
 
     #[test]
     fn two_missing_keys_of_five_are_mended() {
-        let mut presence = Presence::granted(five().all());
+        let mut presence = granted(five().all());
         presence.missed(1);
         presence.missed(3);
         assert_eq!(presence.known(five()), set(&[0, 2, 4]));
@@ -111,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_key_is_missing_where_it_was() {
-        let mut presence = Presence::granted(set(&[0, 1, 2]));
+        let mut presence = granted(set(&[0, 1, 2]));
         assert!(!presence.is_missing(1));
         presence.missed(1);
         presence.missed(4);
@@ -123,7 +192,7 @@ mod tests {
 
     #[test]
     fn nothing_is_mended_while_a_silent_node_may_cast_the_third_vote() {
-        let mut presence = Presence::granted(five().all());
+        let mut presence = granted(five().all());
         presence.asked(4);
         presence.missed(1);
         assert_eq!(
@@ -139,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_silent_node_that_never_had_the_key_is_no_doubt() {
-        let mut presence = Presence::granted(set(&[0, 1, 2, 3]));
+        let mut presence = granted(set(&[0, 1, 2, 3]));
         presence.asked(4);
         presence.missed(1);
         presence.missed(3);
@@ -148,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_node_that_lost_its_data_has_deleted_nothing() {
-        let mut presence = Presence::granted(five().all());
+        let mut presence = granted(five().all());
         for node in 0..3 {
             presence.missed(node);
             presence.forget(node);
@@ -156,5 +225,36 @@ mod tests {
         assert_eq!(presence.known(five()), set(&[3, 4]));
         presence.missed(0);
         assert_eq!(presence.known(five()), set(&[3, 4]), "it had none since");
+    }
+
+    #[test]
+    fn a_node_without_a_vote_counts_where_the_key_was_ours_all_the_time() {
+        let mut presence = granted(set(&[0, 1]));
+        presence.forget(0);
+        assert!(presence.stands(0, at(1_200), false, at(899)));
+        assert!(presence.stands(0, at(1_500), false, at(1_199)), "and on");
+        assert!(!presence.stands(1, at(1_200), false, at(900)), "it ran out");
+        assert!(!presence.stands(2, at(1_200), false, at(10)), "never ours");
+        assert!(!presence.stands(2, at(1_500), false, at(20)), "nor by that");
+        assert!(presence.stands(2, at(1_500), true, at(30)));
+        assert!(presence.stands(2, at(1_800), false, at(40)));
+        assert!(!presence.stands(9, at(1_800), true, at(40)));
+    }
+
+    #[test]
+    fn a_gap_ends_what_the_key_stood_for() {
+        let mut presence = granted(five().all());
+        presence.missed(0);
+        presence.taken(1);
+        for node in 0..2 {
+            assert!(!presence.stands(node, at(1_200), false, at(10)));
+        }
+    }
+
+    #[test]
+    fn a_grant_without_a_vote_vouches_for_nothing() {
+        let mut presence = Presence::granted(five(), five().all(), set(&[0, 1, 2]), at(900));
+        assert!(!presence.stands(3, at(1_200), false, at(10)));
+        assert!(presence.stands(2, at(1_200), false, at(10)));
     }
 }

@@ -16,6 +16,7 @@ use crate::clock::Instant;
 
 /// The setting `restart_guard`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) enum GuardMode {
     /// Guarded, but for a set of nodes that is newly built as a whole.
     #[default]
@@ -55,6 +56,7 @@ pub(crate) enum Standing {
 
 /// What is known of one node.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 struct Entry {
     run_id: Option<String>,
     marker: u64,
@@ -67,6 +69,7 @@ struct Entry {
 
 /// The vote rules over all nodes of one client.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Roster {
     quorum: Quorum,
     mode: GuardMode,

@@ -53,6 +53,7 @@ pub(crate) enum Verdict {
 
 /// The votes of one round.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Round {
     quorum: Quorum,
     timing: Timing,

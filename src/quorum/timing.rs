@@ -61,6 +61,7 @@ pub(crate) enum TimingError {
 
 /// The times of one lock, checked against each other once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Timing {
     ttl: Duration,
     allowance: Duration,

@@ -94,6 +94,16 @@ impl Cluster {
         }
     }
 
+    /// The last address leads to the first server, too.
+    pub(super) fn with_twins(mut self) -> Self {
+        let mut nodes = self.nodes.to_vec();
+        if let (Some(first), Some(last)) = (nodes.first().cloned(), nodes.last_mut()) {
+            *last = first;
+        }
+        self.nodes = nodes.into();
+        self
+    }
+
     /// A client of these nodes, with all settings at their defaults.
     #[must_use]
     #[allow(clippy::expect_used)]

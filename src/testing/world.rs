@@ -27,10 +27,14 @@ use super::{Clock, Node};
 use crate::client::Client;
 use crate::clock::{self, Instant};
 use crate::config::{Config, ConfigError};
+use crate::node::memory::audit::Offences;
 use crate::node::memory::chance;
+use crate::node::memory::faults::Reset;
 use crate::node::memory::journal::Journal;
 
 mod executor;
+mod look;
+mod network;
 mod process;
 mod time;
 mod verbs;
@@ -73,6 +77,8 @@ struct Inner {
     seed: u64,
     /// A test has done something to a server.
     touched: Cell<bool>,
+    /// What the servers have noticed.
+    offences: Offences,
 }
 
 type Check = Rc<dyn Fn(&World) -> Result<(), String>>;
@@ -81,21 +87,42 @@ impl World {
     /// A world of `nodes` servers, without a log.
     #[must_use]
     pub fn new(seed: u64, nodes: usize) -> Self {
-        World::with(seed, nodes, Journal::default())
+        World::with(seed, nodes, false, Journal::default())
     }
 
     /// The same, with a log of all that happens.
     #[must_use]
     pub fn logged(seed: u64, nodes: usize) -> Self {
-        World::with(seed, nodes, Journal::kept())
+        World::with(seed, nodes, false, Journal::kept())
     }
 
-    fn with(seed: u64, nodes: usize, journal: Journal) -> Self {
+    /// One whose last address leads to the first server, too; with a log if it is `logged`.
+    #[must_use]
+    pub fn with_twins(seed: u64, nodes: usize, logged: bool) -> Self {
+        let journal = if logged {
+            Journal::kept()
+        } else {
+            Journal::default()
+        };
+        World::with(seed, nodes, true, journal)
+    }
+
+    fn with(seed: u64, nodes: usize, twins: bool, journal: Journal) -> Self {
         let mut chance = chance::Chance::new(seed);
         let clock = Clock::new();
         let hands = clock::Clock::Manual(clock.hands.clone());
+        let mut cluster = Cluster::by(nodes, hands, chance.draw(), &journal);
+        if twins {
+            cluster = cluster.with_twins();
+        }
+        let offences = Offences::default();
+        for (index, node) in cluster.nodes.iter().enumerate() {
+            let twice = twins && (index == 0 || index + 1 == nodes);
+            let mut server = node.server.lock();
+            server.audit.begin(offences.clone(), twice);
+        }
         World(Rc::new(Inner {
-            cluster: Cluster::by(nodes, hands, chance.draw(), &journal),
+            cluster,
             clock,
             journal,
             executor: Executor::default(),
@@ -104,6 +131,7 @@ impl World {
             checks: RefCell::default(),
             seed,
             touched: Cell::new(true),
+            offences,
         }))
     }
 

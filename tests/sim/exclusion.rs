@@ -4,19 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use quorumlock::RestartGuard;
-use quorumlock::testing::world::World;
 
 use crate::support::{JOB, finish, ms, process, settings, world};
-use crate::swarm::{Plan, Tally, run};
-
-const SOUND: Plan = Plan {
-    guard: None,
-    stepped_clocks: false,
-};
-
-fn nodes(seed: u64) -> usize {
-    [3, 5][seed as usize % 2]
-}
+use crate::swarm::{Plan, Tally, run, world_of};
 
 /// The variable that names the one seed to run, with its timeline.
 const SEED: &str = "QUORUMLOCK_SEED";
@@ -24,11 +14,14 @@ const SEED: &str = "QUORUMLOCK_SEED";
 /// The variable that says how many seeds to run.
 const SEEDS: &str = "QUORUMLOCK_SEEDS";
 
+fn full() -> bool {
+    std::env::var_os("QUORUMLOCK_FULL").is_some()
+}
+
 fn how_many() -> u64 {
-    let full = std::env::var_os("QUORUMLOCK_FULL").is_some();
     match std::env::var(SEEDS) {
         Ok(text) => text.parse().unwrap(),
-        Err(_) if full => 20_000,
+        Err(_) if full() => 20_000,
         Err(_) => 1_000,
     }
 }
@@ -44,7 +37,7 @@ fn number(variable: &str) -> Option<u64> {
 
 /// Runs the seed again, with a log, and reports.
 fn report(seed: u64, plan: Plan) -> ! {
-    let world = World::logged(seed, nodes(seed));
+    let world = world_of(seed, true);
     let outcome = run(&world, plan);
     panic!(
         "seed {seed}: {outcome:?}\n{}\nto see this again:\n  {SEED}={seed} cargo test \
@@ -68,13 +61,14 @@ fn search(seeds: u64, plan: Plan) -> (Option<(u64, String)>, Tally) {
                     if seed >= end {
                         break;
                     }
-                    let world = World::new(seed, nodes(seed));
+                    let world = world_of(seed, false);
                     match run(&world, plan) {
                         Ok(tally) => {
                             let mut sum = sum.lock().unwrap();
                             sum.granted += tally.granted;
-                            sum.served += tally.served;
                             sum.steps += tally.steps;
+                            sum.events += tally.events;
+                            sum.faults += tally.faults;
                         }
                         Err(error) => {
                             found.lock().unwrap().get_or_insert((seed, error));
@@ -90,23 +84,45 @@ fn search(seeds: u64, plan: Plan) -> (Option<(u64, String)>, Tally) {
 #[test]
 fn the_swarm_finds_no_second_holder_no_late_loss_and_nothing_left() {
     if let Some(seed) = number(SEED) {
-        report(seed, SOUND);
+        report(seed, Plan::SOUND);
     }
     let seeds = how_many();
-    let (found, tally) = search(seeds, SOUND);
+    let (found, tally) = search(seeds, Plan::SOUND);
     if let Some((seed, _)) = found {
-        report(seed, SOUND);
+        report(seed, Plan::SOUND);
     }
-    println!("{seeds} seeds: {tally:?}");
+    let Tally {
+        granted,
+        faults,
+        steps,
+        events,
+    } = tally;
+    println!(
+        "{seeds} seeds: {faults} faults, {events} node events, {granted} grants, {steps} steps"
+    );
     // A swarm in which nothing happens finds nothing.
     assert!(tally.granted > seeds * 5, "{tally:?}");
+}
+
+/// No lock stands an eviction; but whoever loses it hears of it, nothing stays, and everybody is
+/// served in the end.
+#[test]
+fn evictions_break_no_promise_but_exclusion() {
+    let plan = Plan {
+        evictions: true,
+        ..Plan::SOUND
+    };
+    let seeds = if full() { 5_000 } else { 100 };
+    if let (Some((seed, error)), _) = search(seeds, plan) {
+        panic!("seed {seed}: {error}");
+    }
 }
 
 #[test]
 fn without_the_restart_guard_the_swarm_finds_two_holders() {
     let plan = Plan {
         guard: Some(RestartGuard::Off),
-        ..SOUND
+        ..Plan::SOUND
     };
     let (found, _) = search(1_000, plan);
     let (seed, error) = found.unwrap();
@@ -117,7 +133,7 @@ fn without_the_restart_guard_the_swarm_finds_two_holders() {
 fn with_clocks_that_jump_beyond_the_allowance_the_swarm_finds_two_holders() {
     let plan = Plan {
         stepped_clocks: true,
-        ..SOUND
+        ..Plan::SOUND
     };
     let (found, _) = search(1_000, plan);
     let (seed, error) = found.unwrap();

@@ -77,6 +77,13 @@ pub fn served(world: &World) -> u64 {
         .sum()
 }
 
+/// How much has happened at the servers and on their connections.
+pub fn events(world: &World) -> u64 {
+    (0..world.nodes())
+        .map(|node| world.server(node).events())
+        .sum()
+}
+
 /// What the lock's key has left on each server.
 pub fn time_left(world: &World) -> Vec<Option<Duration>> {
     (0..world.nodes())

@@ -1,11 +1,12 @@
 //! What can be done to a server and to the paths that lead to it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{Fault, FaultKind};
 use super::chance::Chance;
-use super::server::{ClientId, Conn, ConnId, NO_LATENCY, Request, Response, Server};
+use super::server::{ClientId, ConnId, NO_LATENCY, Request, Response, Server};
 use crate::clock::Instant;
 
 /// The state of the network between one client and one server.
@@ -28,6 +29,9 @@ pub(crate) enum Reset {
     After,
     /// So many of them are carried out, and the rest and the answers are lost.
     Amid(usize),
+    /// All are carried out so much later, when the next connection is in use: their bytes were
+    /// still in the network.
+    Later(Duration),
 }
 
 /// How a server comes back.
@@ -37,6 +41,8 @@ pub(crate) enum Restart {
     WithData,
     /// Without the last write: it was not on the disk yet.
     WithoutLastWrite,
+    /// With the data of the last [`Server::save`].
+    WithOldData,
 }
 
 /// The scripted faults of one server.
@@ -111,6 +117,11 @@ impl Server {
         self.faults.latencies.insert(client, span);
     }
 
+    /// It is as far away as the others again.
+    pub(crate) fn forget_latency_of(&mut self, client: ClientId) {
+        self.faults.latencies.remove(&client);
+    }
+
     /// Each request keeps the server busy for so long.
     pub(crate) fn set_service(&mut self, busy: Duration) {
         self.faults.service = busy;
@@ -128,6 +139,7 @@ impl Server {
     /// Stopped: sockets take requests in, and none is carried out before [`Server::resume`].
     pub(crate) fn hang(&mut self, now: Instant) {
         self.run(now);
+        self.events += 1;
         self.faults.hung = true;
     }
 
@@ -146,6 +158,7 @@ impl Server {
     /// The process ends: all connections do, and new ones are refused.
     pub(crate) fn kill(&mut self, now: Instant) {
         self.run(now);
+        self.events += 1;
         self.faults.refusing = true;
         self.faults.hung = false;
         self.queue.clear();
@@ -162,6 +175,7 @@ impl Server {
             Restart::Empty => self.store.clear(),
             Restart::WithData => {}
             Restart::WithoutLastWrite => self.store.undo(),
+            Restart::WithOldData => self.store = self.saved.clone(),
         }
         self.lost_data |= how == Restart::Empty;
         self.faults.refusing = false;
@@ -173,6 +187,7 @@ impl Server {
     /// `FLUSHALL`
     pub(crate) fn wipe(&mut self, now: Instant) {
         self.run(now);
+        self.events += 1;
         self.store.clear();
         self.lost_data = true;
     }
@@ -180,15 +195,20 @@ impl Server {
     /// Ends the connections of `client`.
     pub(crate) fn reset(&mut self, client: ClientId, how: Reset, now: Instant) {
         self.run(now);
+        self.events += 1;
         let mut left = match how {
             Reset::Before => 0,
             Reset::After => usize::MAX,
             Reset::Amid(count) => count,
+            Reset::Later(_) => 0,
         };
         if self.faults.hung {
             left = 0;
         }
         for id in self.conns_of(client) {
+            if let Reset::Later(span) = how {
+                self.outlive(id, now.after(span));
+            }
             let mine = self.queue.iter().filter(|(_, (conn, _))| *conn == id);
             let numbers: Vec<_> = mine.map(|(number, _)| *number).collect();
             for number in numbers {
@@ -204,7 +224,34 @@ impl Server {
         }
     }
 
-    fn conns_of(&self, client: ClientId) -> Vec<ConnId> {
+    /// What is on its way over `id` comes at `moment`, whatever becomes of the connection.
+    fn outlive(&mut self, id: ConnId, moment: Instant) {
+        let mine = self.queue.iter().filter(|(_, (conn, _))| *conn == id);
+        let numbers: Vec<_> = mine.map(|(number, _)| *number).collect();
+        let Some(conn) = self.conns.get(&id).filter(|_| !numbers.is_empty()) else {
+            return;
+        };
+        let (client, bell) = (conn.client, Arc::clone(&conn.bell));
+        let ghost = self.connect(client, bell, moment);
+        for number in numbers {
+            if let Some((_, request)) = self.queue.remove(&number) {
+                let place = (moment, self.number());
+                self.queue.insert(place, (ghost, request));
+                if let Some(conn) = self.conns.get_mut(&ghost) {
+                    conn.pending += 1;
+                }
+            }
+        }
+        self.leave(ghost);
+    }
+
+    /// Keeps what it has now, as a snapshot on its disk.
+    pub(crate) fn save(&mut self, now: Instant) {
+        self.run(now);
+        self.saved = self.store.clone();
+    }
+
+    pub(super) fn conns_of(&self, client: ClientId) -> Vec<ConnId> {
         let mine = self.conns.iter().filter(|(_, conn)| conn.client == client);
         mine.map(|(id, _)| *id).collect()
     }
@@ -213,6 +260,7 @@ impl Server {
     /// is lost.
     fn end(&mut self, id: ConnId, now: Instant) {
         if let Some(conn) = self.conns.get_mut(&id).filter(|conn| !conn.dead) {
+            self.events += 1;
             conn.dead = true;
             conn.pending = 0;
             conn.replies.clear();
@@ -223,89 +271,14 @@ impl Server {
         }
         self.conns.retain(|_, conn| !(conn.left && conn.dead));
     }
-
-    /// Changes the network between `client` and this server.
-    pub(crate) fn set_path(&mut self, client: ClientId, path: Path, now: Instant) {
-        self.run(now);
-        self.paths.insert(client, path);
-        if path != Path::Open {
-            self.stop_on_the_way(client, path, now);
-            return;
-        }
-        for id in self.conns_of(client) {
-            let Some(conn) = self.conns.get_mut(&id).filter(|conn| !conn.broken) else {
-                continue;
-            };
-            let (requests, responses) = conn.take_held();
-            requests
-                .into_iter()
-                .for_each(|request| self.deliver(id, request, now));
-            responses
-                .into_iter()
-                .for_each(|response| self.respond(id, response, now));
-        }
-        self.ring();
-    }
-
-    /// What is on its way when the path closes shares its fate.
-    fn stop_on_the_way(&mut self, client: ClientId, path: Path, now: Instant) {
-        for id in self.conns_of(client) {
-            let coming = self.take_on_the_way(id, now);
-            let Some(conn) = self.conns.get_mut(&id) else {
-                continue;
-            };
-            conn.pending = conn.pending.saturating_sub(coming.len());
-            let going = conn.take_coming(now);
-            if path == Path::Held {
-                conn.held_in.extend(coming);
-                conn.held_out.extend(going);
-            } else if !(coming.is_empty() && going.is_empty()) {
-                conn.broken = true;
-            }
-        }
-    }
-
-    /// The requests over `id` that have not reached the server's socket by `now`.
-    fn take_on_the_way(&mut self, id: ConnId, now: Instant) -> Vec<Request> {
-        let later = self.queue.range((now.after(Duration::from_nanos(1)), 0)..);
-        let mine = later.filter(|(_, (conn, _))| *conn == id);
-        let numbers: Vec<_> = mine.map(|(number, _)| *number).collect();
-        let taken = numbers
-            .iter()
-            .filter_map(|number| self.queue.remove(number));
-        taken.map(|(_, request)| request).collect()
-    }
-
-    /// Wakes every client: something may have become due.
-    pub(crate) fn ring(&self) {
-        for conn in self.conns.values() {
-            conn.bell.notify_one();
-        }
-    }
 }
 
 impl Request {
     /// How many commands it holds.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Request::Introduce { .. } | Request::Listen { .. } => 1,
             Request::Batch { asks, .. } => asks.len(),
         }
-    }
-}
-
-impl Conn {
-    fn take_held(&mut self) -> (Vec<Request>, Vec<Response>) {
-        (
-            std::mem::take(&mut self.held_in),
-            std::mem::take(&mut self.held_out),
-        )
-    }
-
-    /// The answers that have not arrived by `now`.
-    fn take_coming(&mut self, now: Instant) -> Vec<Response> {
-        let arrived = self.replies.partition_point(|(arrives, _)| *arrives <= now);
-        let coming = self.replies.split_off(arrived);
-        coming.into_iter().map(|(_, response)| response).collect()
     }
 }

@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use super::super::lane::Work;
 use super::super::{Fault, OwnerToken};
+use super::audit::Audit;
 use super::chance::Chance;
 use super::faults::{Faults, Path};
 use super::hands::Hands;
@@ -101,6 +102,8 @@ pub(crate) struct Server {
     pub(super) index: usize,
     pub(super) chance: Chance,
     pub(super) store: Store,
+    /// What is on its disk.
+    pub(super) saved: Store,
     pub(super) hands: Hands,
     pub(super) run_id: String,
     /// When it was started, in seconds of its own clock.
@@ -116,6 +119,10 @@ pub(crate) struct Server {
     pub(super) journal: Journal,
     /// How many requests it has carried out.
     pub(super) served: u64,
+    /// Connections made and ended, requests that came, commands carried out, answers and notes
+    /// that were received, and faults.
+    pub(super) events: u64,
+    pub(crate) audit: Audit,
     next: u64,
 }
 
@@ -126,6 +133,11 @@ pub(crate) struct Shared(Arc<Mutex<Server>>);
 impl Shared {
     pub(crate) fn new(server: Server) -> Self {
         Shared(Arc::new(Mutex::new(server)))
+    }
+
+    /// Whether both are handles on one server.
+    pub(crate) fn is(&self, other: &Shared) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Server> {
@@ -143,6 +155,7 @@ impl Server {
             index,
             chance,
             store: Store::default(),
+            saved: Store::default(),
             born: hands.at(now) / 1_000_000_000 - 86_400,
             hands,
             run_id,
@@ -154,6 +167,8 @@ impl Server {
             free_from: Instant::from_nanos(0),
             journal,
             served: 0,
+            events: 0,
+            audit: Audit::default(),
             next: 0,
         }
     }
@@ -167,6 +182,7 @@ impl Server {
     /// introduction, and shows whether there is anybody to talk to.
     pub(crate) fn connect(&mut self, client: ClientId, bell: Arc<Notify>, now: Instant) -> ConnId {
         let id = self.number();
+        self.events += 1;
         let conn = Conn {
             client,
             bell,
@@ -206,6 +222,10 @@ impl Server {
         let Some(conn) = self.conns.get_mut(&id) else {
             return;
         };
+        if let Request::Batch { asks, .. } = &request {
+            let pending = conn.pending + conn.held_in.len();
+            self.audit.sent(conn.client, asks, pending);
+        }
         let path = self.paths.get(&conn.client).copied().unwrap_or_default();
         match path {
             _ if conn.dead || conn.broken => {}
@@ -251,6 +271,7 @@ impl Server {
         if conn.replies.front()?.0 > now {
             return None;
         }
+        self.events += 1;
         conn.replies.pop_front().map(|(_, response)| response)
     }
 

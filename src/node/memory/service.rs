@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::super::lane::Work;
 use super::super::{Ask, Fault, FaultKind, Fencing};
-use super::server::{ConnId, Question, Request, Response, Server};
+use super::server::{ClientId, ConnId, Question, Request, Response, Server};
 use crate::clock::Instant;
 
 impl Server {
@@ -22,6 +22,7 @@ impl Server {
         }
         self.free_from = done;
         self.served += 1;
+        self.events += 1 + request.len() as u64;
         let response = match request {
             Request::Introduce { marker_key } => self.introduce(&marker_key, at),
             Request::Listen { key, yes } => {
@@ -77,6 +78,7 @@ impl Server {
             None => Ok(self.command(ask, (at, done))),
         };
         let client = self.conns.get(&id).map_or(0, |conn| conn.client);
+        self.look_at(client, ask, result.is_ok(), at);
         self.journal.write(at, || {
             let Question { key, token, work } = ask;
             let key = String::from_utf8_lossy(key);
@@ -90,6 +92,19 @@ impl Server {
             )
         });
         result
+    }
+
+    /// What the simulation wants to know of a request.
+    fn look_at(&mut self, client: ClientId, ask: &Question, carried_out: bool, at: Instant) {
+        let now = self.hands.millis(at);
+        let stored = self.store.get(&ask.key, now);
+        if stored.is_some_and(|stored| stored.expires.is_none()) {
+            self.audit.everlasting(&ask.key);
+        }
+        let ours = stored.is_some_and(|stored| stored.value == ask.token.as_bytes());
+        if carried_out && matches!(ask.work, Work::Ask(Ask::Grant { .. } | Ask::Extend { .. })) {
+            self.audit.answered(client, &ask.token, ours, at);
+        }
     }
 
     fn command(&mut self, ask: &Question, (at, done): (Instant, Instant)) -> Vec<Value> {

@@ -7,7 +7,7 @@ use redis::Value;
 
 use super::super::lane::{Entry, Work};
 use super::super::wire::{self, Answer};
-use super::super::{Ask, Event, Fault, FaultKind, Life, Reply};
+use super::super::{Event, Fault, FaultKind, Life, Reply};
 use super::server::{ConnId, Question, Request, Response};
 use super::{MemoryNode, State, WINDOW};
 use crate::clock::Instant;
@@ -188,8 +188,8 @@ impl MemoryNode {
         }
         while session.flights.len() < WINDOW && self.lane.is_waiting() {
             let batch = self.lane.next_batch(now);
-            let grant = |entry: &Entry| matches!(entry.work, Work::Ask(Ask::Grant { .. }));
-            let with_marker = batch.iter().any(grant);
+            let rests = |entry: &Entry| matches!(entry.work, Work::Ask(ask) if ask.rests_on_data());
+            let with_marker = batch.iter().any(rests);
             let marker_key = with_marker.then(|| Arc::clone(&self.terms.marker_key));
             let entries = batch.len();
             requests += entries;

@@ -78,6 +78,11 @@ impl Server {
         self.hands.run_fast(fast, now);
     }
 
+    /// How much has happened to it and on its connections.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
     /// How many requests it has carried out.
     pub(crate) fn served(&self) -> u64 {
         self.served

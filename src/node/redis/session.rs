@@ -22,7 +22,7 @@ use crate::node::ears::Ears;
 use crate::node::lane::{Lane, Work};
 use crate::node::socket::Socket;
 use crate::node::wire::{self, Answer, Replies, Spelled};
-use crate::node::{Ask, Event, Fault, FaultKind, Life, NOBODY, Reply};
+use crate::node::{Event, Fault, FaultKind, Life, NOBODY, Reply};
 
 /// No more is put behind what the socket has not taken: the rest waits in the lane, where it can
 /// still be taken back.
@@ -121,12 +121,12 @@ impl Session {
         while self.deaf.is_none() && lane.is_waiting() && self.out.len() - self.sent < UNSENT {
             let (mut marker, mut replies) = (false, 0);
             let entries = lane.send_batch(shared.clock.now(), |entry| {
-                marker |= matches!(entry.work, Work::Ask(Ask::Grant { .. }));
+                marker |= matches!(entry.work, Work::Ask(ask) if ask.rests_on_data());
                 replies += wire::replies_to(entry);
                 wire::encode(entry, &mut self.spelled, &mut self.command, &mut self.out);
             });
             if marker {
-                // Read behind the grants: data lost before one of them shows here.
+                // Read behind them: data lost before one of them shows here.
                 replies += 1;
                 self.command.clear();
                 self.command.arg("GET").arg(&shared.manners.marker_key);

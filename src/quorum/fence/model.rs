@@ -12,9 +12,9 @@
 
 use super::*;
 use crate::node::counter::Now;
+use crate::quorum::search;
 
 mod cases;
-mod search;
 
 const NODES: usize = 3;
 
@@ -176,8 +176,11 @@ enum Step {
     },
 }
 
-impl World {
-    fn new(scenario: &Scenario) -> Self {
+impl search::World for World {
+    type Scenario = Scenario;
+    type Step = Step;
+
+    fn first(scenario: &Scenario) -> Self {
         let timed = scenario.time.horizon > 0;
         let actor = Actor {
             started: (!timed).then_some(0),
@@ -239,10 +242,7 @@ impl World {
         steps
     }
 
-    /// The world after `step`.
-    ///
-    /// # Errors
-    /// What is wrong with a token that was granted by it.
+    /// What is wrong is wrong with a token that was granted by the step.
     fn after(&self, step: Step, scenario: &Scenario) -> Result<World, String> {
         let mut world = self.clone();
         match step {
@@ -285,7 +285,9 @@ impl World {
         }
         Ok(world)
     }
+}
 
+impl World {
     fn clock(&self, n: usize, scenario: &Scenario) -> Now {
         let time = &scenario.time;
         if time.horizon == 0 {

@@ -121,6 +121,10 @@ impl Executor {
         }
     }
 
+    pub(super) fn tasks(&self) -> usize {
+        self.0.borrow().tasks.len()
+    }
+
     pub(super) fn next_sleeper(&self) -> Option<Instant> {
         let inner = self.0.borrow();
         inner.sleepers.keys().next().map(|(until, _)| *until)

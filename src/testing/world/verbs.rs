@@ -45,6 +45,7 @@ impl World {
             self.server(node).heal();
             for process in 0..processes {
                 self.link(process, node).set(Path::Open);
+                self.link(process, node).forget_latency();
             }
         }
     }
@@ -113,6 +114,17 @@ impl Server {
         self.note("restarts without its last write");
         let mut server = self.server.lock();
         server.restart(Restart::WithoutLastWrite, self.now());
+    }
+
+    /// Writes a snapshot of its data to its disk.
+    pub fn save(&self) {
+        self.server.lock().save(self.now());
+    }
+
+    /// Ends, and comes back with the data of the last [`Server::save`].
+    pub fn restart_with_old_data(&self) {
+        self.note("restarts with old data");
+        self.server.lock().restart(Restart::WithOldData, self.now());
     }
 
     /// Ends, and refuses connections until it is restarted.
@@ -190,6 +202,13 @@ impl Server {
         self.server.lock().listeners_of(&ending)
     }
 
+    /// How much has happened to it and on its connections: connections made and ended, requests
+    /// that came, commands carried out, answers and notes that were received, faults.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.server.lock().events()
+    }
+
     /// How many requests it has carried out.
     #[must_use]
     pub fn served(&self) -> u64 {
@@ -214,7 +233,7 @@ pub struct Link {
 }
 
 impl Link {
-    fn note(&self, what: &str) {
+    pub(super) fn note(&self, what: &str) {
         let (process, node) = (self.process, self.node);
         self.world.note(|| format!("c{process} ↔ n{node} {what}"));
     }
@@ -268,7 +287,13 @@ impl Link {
         self.reset(Reset::Amid(count));
     }
 
-    fn reset(&self, how: Reset) {
+    /// As far as the server is from everybody.
+    pub(super) fn forget_latency(&self) {
+        let client = self.client();
+        self.server.lock().forget_latency_of(client);
+    }
+
+    pub(super) fn reset(&self, how: Reset) {
         self.world
             .note(|| format!("c{} ↔ n{} is reset: {how:?}", self.process, self.node));
         self.world.touch();

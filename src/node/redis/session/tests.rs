@@ -9,6 +9,7 @@ use super::super::{Line, Manners, Shared};
 use super::*;
 use crate::clock::{Clock, Instant};
 use crate::metrics;
+use crate::node::Ask;
 use crate::node::connect::{Endpoint, Target};
 use crate::node::hook::Hooks;
 use crate::node::socket::Stream;

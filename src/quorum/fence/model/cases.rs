@@ -4,12 +4,8 @@
 //! release build is the better choice:
 //! `QUORUMLOCK_FULL=1 cargo test --release --lib fence::model -- --nocapture`.
 
-use super::search::{Found, search};
 use super::*;
-
-fn full() -> bool {
-    std::env::var("QUORUMLOCK_FULL").is_ok_and(|value| value == "1")
-}
+use crate::quorum::search::{Found, full, search};
 
 const UNTIMED: Time = Time {
     horizon: 0,
@@ -62,9 +58,9 @@ fn lossy(loss: Loss, losses: u8, skew: [u8; NODES], back: u8) -> Scenario {
     }
 }
 
-fn run(scenario: &Scenario) -> Found {
+fn run(scenario: &Scenario) -> Found<Step> {
     let begin = std::time::Instant::now();
-    let found = search(scenario);
+    let found = search::<World>(scenario, scenario.cap);
     println!("{scenario:?}\n  {found} in {:.1?}", begin.elapsed());
     found
 }
