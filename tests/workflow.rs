@@ -106,7 +106,10 @@ fn each_way_to_break_the_workflow_is_noticed() {
             "lints",
         ),
         (file.replace("stable doc", "stable build"), "documentation"),
-        (file.replace("run: scripts/features", "run: true"), "features"),
+        (
+            file.replace("run: scripts/features", "run: true"),
+            "features",
+        ),
         (file.replace("macos-", "linux-"), "macOS"),
         (file.replace("windows-", "linux-"), "Windows"),
         (file.replace("cargo-deny-action", "x"), "dependencies"),
