@@ -9,14 +9,16 @@ use tokio::sync::oneshot;
 use crate::config::Settings;
 use crate::coordinator::Secret;
 use crate::engine::{Claim, Command};
-use crate::error::{ExtendError, Loss, Printable};
-use crate::keeper::{Cell, extension_span};
+use crate::error::{Loss, Printable};
 use crate::quorum::FencingToken;
 use crate::ticket::LeaseTicket;
 
+mod extend;
+mod held;
 mod lost;
 mod release;
 
+pub use held::Held;
 pub use lost::Lost;
 
 /// A held lock.
@@ -143,51 +145,6 @@ impl Guard {
         }
     }
 
-    /// Asks the nodes for a full TTL from now. Not needed while the guard extends itself.
-    ///
-    /// # Errors
-    /// [`ExtendError::Unconfirmed`] no quorum answered, and the old deadline stands;
-    /// [`ExtendError::Lost`] the lock is not held any more.
-    ///
-    /// # Cancel safety
-    /// Dropping the future does not take the extension back.
-    ///
-    /// # Round trips
-    /// One, after the one of an extension that is under way.
-    pub async fn extend(&self) -> Result<(), ExtendError> {
-        self.ask(None).await
-    }
-
-    /// [`Guard::extend`] with another TTL. Never shortens: with a TTL below
-    /// [`Guard::remaining`] the deadline stays as it is.
-    ///
-    /// # Errors
-    /// As for [`Guard::extend`], and [`ExtendError::Invalid`] for a TTL that cannot be used.
-    ///
-    /// # Cancel safety
-    /// As for [`Guard::extend`].
-    pub async fn extend_to(&self, ttl: Duration) -> Result<(), ExtendError> {
-        let timing = self.settings.timing(Some(ttl))?;
-        self.ask(Some(timing)).await
-    }
-
-    async fn ask(&self, timing: Option<crate::quorum::Timing>) -> Result<(), ExtendError> {
-        if let Some(loss) = self.loss() {
-            return Err(ExtendError::Lost(loss));
-        }
-        let (reply, outcome) = oneshot::channel();
-        self.claim.send(Command::Extend {
-            hold: self.claim.hold,
-            timing,
-            span: extension_span(self.resource()),
-            reply,
-        });
-        match outcome.await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(ExtendError::Lost(self.loss().unwrap_or(Loss::Closed))),
-        }
-    }
-
     /// Lets go of the lock without releasing it: it stays held for [`Guard::remaining`], and
     /// whoever has the ticket can go on with [`Client::attach`](crate::Client::attach). To leave
     /// more time, call [`Guard::extend_to`] first.
@@ -247,78 +204,6 @@ impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
             .field("resource", &format_args!("{}", Printable(self.resource())))
-            .field("remaining", &self.remaining())
-            .finish_non_exhaustive()
-    }
-}
-
-/// A look at a held lock, for the work that runs under it. Keeps nothing alive.
-///
-/// ```
-/// # #[cfg(feature = "test-util")] {
-/// # futures::executor::block_on(async {
-/// use std::time::Duration;
-/// use quorumlock::{Client, Loss};
-///
-/// let guard = Client::in_memory(5).lock("job").acquire().await?;
-/// let held = guard.held();
-/// assert_eq!((held.resource(), held.fencing_token()), (&b"job"[..], guard.fencing_token()));
-/// assert!(held.is_held() && held.remaining() > Duration::from_secs(9));
-/// drop(guard);
-/// assert_eq!(held.lost().await, Loss::Released);
-/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-/// # }
-/// ```
-#[derive(Clone)]
-pub struct Held {
-    cell: Arc<Cell>,
-    resource: Arc<[u8]>,
-    token: FencingToken,
-}
-
-impl Held {
-    /// What is locked.
-    #[must_use]
-    pub fn resource(&self) -> &[u8] {
-        &self.resource
-    }
-
-    /// As [`Guard::fencing_token`].
-    #[must_use]
-    pub fn fencing_token(&self) -> FencingToken {
-        self.token
-    }
-
-    /// As [`Guard::is_held`].
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.cell.valid_until().is_some()
-    }
-
-    /// As [`Guard::remaining`].
-    #[must_use]
-    pub fn remaining(&self) -> Duration {
-        self.cell.remaining()
-    }
-
-    /// As [`Guard::lost`].
-    pub fn lost(&self) -> Lost {
-        Lost::new(Arc::clone(&self.cell))
-    }
-}
-
-#[cfg(feature = "test-util")]
-impl Held {
-    /// As [`Held::is_held`], without a trace.
-    pub(crate) fn peek(&self) -> bool {
-        self.cell.peek().is_some()
-    }
-}
-
-impl fmt::Debug for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held")
-            .field("resource", &format_args!("{}", Printable(&self.resource)))
             .field("remaining", &self.remaining())
             .finish_non_exhaustive()
     }

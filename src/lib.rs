@@ -33,7 +33,8 @@
 //! # #[cfg(feature = "test-util")] {
 //! # futures::executor::block_on(async {
 //! # let client = quorumlock::Client::in_memory(3);
-//! let pages = client.lock("report").run(async |held| {
+//! let lock = client.lock("report");
+//! let pages = lock.run(async |held| {
 //!     println!("token {}, good for {:?}", held.fencing_token(), held.remaining());
 //!     Ok::<_, std::io::Error>(12)
 //! });

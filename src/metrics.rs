@@ -1,4 +1,4 @@
-//! What an operator watches, by the [`metrics`](::metrics) facade: feature `metrics`.
+//! What an operator watches, by the [`metrics`](https://docs.rs/metrics) facade: feature `metrics`.
 //!
 //! The library counts; whatever recorder the program has installed collects: for Prometheus
 //! `metrics-exporter-prometheus`, as `examples/prometheus.rs` shows. Without a recorder nothing is

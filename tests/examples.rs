@@ -226,3 +226,53 @@ fn a_leader_steps_down_on_loss_and_hands_over_when_it_leaves() {
     };
     assert!(eventually(Duration::from_secs(2), free));
 }
+
+/// What a scraper gets from this address.
+#[cfg(feature = "metrics")]
+fn scrape(address: &str) -> String {
+    use std::io::{Read, Write};
+
+    let mut stream = std::net::TcpStream::connect(address).expect("the example listens");
+    let limit = Some(Duration::from_secs(10));
+    stream.set_read_timeout(limit).expect("a limit");
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+/// Every metric is exported, with its help, and counts.
+#[cfg(feature = "metrics")]
+#[test]
+fn the_service_that_is_watched_exports_every_metric() {
+    let nodes = Cluster::start(3);
+    let mut command = Command::new(program("prometheus"));
+    command
+        .arg("0")
+        .env("QUORUMLOCK_NODES", nodes.urls().join(","));
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut service = spawn_tied(command).expect("the example runs");
+    let mut lines = BufReader::new(service.stdout.take().expect("a pipe")).lines();
+    let url = lines.next().expect("a line").expect("text");
+    let address = url.strip_prefix("http://").expect("a URL");
+    let address = address.strip_suffix("/metrics").expect("a path").to_owned();
+    // The last one there is: the kept lock is extended.
+    let extended = "quorumlock_extensions_total{outcome=\"renewed\"} ";
+    let counted = || {
+        let told = scrape(&address);
+        told.contains(extended) && !told.contains(&format!("{extended}0\n"))
+    };
+    assert!(eventually(Duration::from_secs(20), counted));
+    let told = scrape(&address);
+    for name in quorumlock::metrics::names() {
+        // A failure has yet to happen.
+        let there = told.contains(&format!("# TYPE {name} ")) && told.contains("# HELP ");
+        assert!(
+            there || name == "quorumlock_node_failures_total",
+            "{name}: {told}"
+        );
+    }
+    send_signal(service.id(), libc::SIGINT).expect("it runs");
+    assert!(service.wait().expect("it ends").success());
+}

@@ -6,18 +6,23 @@
 -- ARGV[1]  owner token
 -- ARGV[2]  hint: what the counter should be at least
 -- ARGV[3]  retention    ARGV[4]  max_ttl, both in milliseconds
--- Returns  1 deleted, 0 nothing of ours was there; and 2 for each connection that listens.
+-- Returns  1 deleted, 0 nothing of ours was there; and 2 for each connection that was told.
 --          One number, since that is cheapest, and nobody listens as a rule.
 --
 -- The delete comes first: a node out of memory refuses what may grow, and lets deletes pass. The
--- hint is taken and the note goes out whether or not something was deleted, and a node that
--- refuses them has still released.
+-- hint is taken whether or not something was deleted. The note goes out where the key is gone, by
+-- this or otherwise; where another owner has it, nothing is free, and what waiters take back there
+-- would wake each other for ever. A node that refuses hint and note has still released.
 local deleted = 0
-if redis.call('GET', KEYS[1]) == ARGV[1] then
+local owner = redis.call('GET', KEYS[1])
+if owner == ARGV[1] then
   deleted = redis.call('DEL', KEYS[1])
 end
 if KEYS[2] then
   pcall(lift, KEYS[2], ARGV[2], ARGV[3], ARGV[4])
+end
+if owner and deleted == 0 then
+  return 0
 end
 local listeners = 0
 local heard = redis.pcall('PUBLISH', KEYS[1], '1 freed')

@@ -203,6 +203,29 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_lasts_ten_years_at_most() {
+        let longest = Duration::from_secs(315_360_000);
+        let new = |ttl| Timing::new(ttl, drift(0.0, 0), Duration::from_secs(1), Duration::ZERO);
+        assert!(new(longest).is_ok());
+        let longer = new(longest + Duration::from_millis(1));
+        assert_eq!(longer, Err(TimingError::Ttl));
+    }
+
+    #[test]
+    fn all_times_are_those_that_were_given() {
+        let ms = Duration::from_millis;
+        let timing = Timing::new(ms(1500), drift(0.01, 2), ms(50), ms(40)).unwrap();
+        assert_eq!((timing.ttl(), timing.ttl_millis()), (ms(1500), 1500));
+        assert_eq!(timing.node_timeout(), ms(50));
+        assert_eq!(timing.min_validity(), ms(40));
+        assert_eq!(timing.whole(), ms(1483));
+        let at = |millis: u64| Instant::from_nanos(1_000_000 * millis);
+        assert_eq!(timing.deadline(at(10)), at(1493));
+        // Behind a node whose clock is slow by the allowance.
+        assert_eq!(timing.gone(at(10)), at(1527));
+    }
+
+    #[test]
     fn validity_must_reach_min_validity() {
         let ms = Duration::from_millis;
         let timing = Timing::new(ms(100), drift(0.0, 0), ms(10), ms(40)).unwrap();

@@ -35,6 +35,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_eighth_of_it_is_the_last_round() {
+        let mut trip = Trip::default();
+        assert_eq!(trip.mean(), Duration::from_millis(1));
+        trip.took(Duration::from_millis(9));
+        assert_eq!(trip.mean(), Duration::from_millis(2));
+    }
+
+    #[test]
     fn it_follows_what_is_measured_and_has_a_floor() {
         let mut trip = Trip::default();
         (0..100).for_each(|_| trip.took(Duration::from_millis(10)));

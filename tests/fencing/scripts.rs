@@ -318,6 +318,26 @@ fn out_of_memory_a_release_deletes_all_the_same() {
 }
 
 #[test]
+fn a_release_that_finds_another_owner_tells_nobody() {
+    let mut bench = Bench::start();
+    bench.granted("one");
+    let url = format!("redis://127.0.0.1:{}", bench._server.port());
+    let client = redis::Client::open(url).unwrap();
+    let mut listener = client.get_connection().unwrap();
+    let mut channel = listener.as_pubsub();
+    channel.subscribe(LOCK).unwrap();
+    // What one that failed takes back, where somebody else has the lock.
+    assert_eq!(bench.release("two"), Reply::Int(0));
+    // The holder's own, and one that comes again.
+    assert_eq!(bench.release("one"), Reply::Int(1 + 2));
+    assert_eq!(bench.release("one"), Reply::Int(2));
+    for expected in ["1 freed", "1 crowd 1", "1 freed", "1 crowd 1"] {
+        let note: String = channel.get_message().unwrap().get_payload().unwrap();
+        assert_eq!(note, expected);
+    }
+}
+
+#[test]
 fn releases_and_extensions_carry_a_hint() {
     let mut bench = Bench::start();
     let (counter, _) = bench.granted("one");

@@ -143,12 +143,14 @@ fn what_goes_to_a_server_in_one_piece_is_counted_in_bytes_and_requests() {
     let bytes = meters.wait_for("quorumlock_flush_bytes", requests.len());
     assert!(requests.iter().all(|count| *count == 1.0), "{requests:?}");
     assert!(bytes.iter().all(|bytes| *bytes > 100.0), "{bytes:?}");
-    let names = cluster
-        .ports()
-        .into_iter()
-        .map(|port| format!("127.0.0.1:{port}"));
-    for name in names {
-        let series = format!("quorumlock_node_round_trip_seconds{{node={name}}}");
-        assert!(meters.wait_for(&series, 1)[0] < 2.0, "{series}");
-    }
+    // The third may not have been connected to when the other two had granted and released.
+    let trips = cluster.ports().into_iter().map(|port| {
+        let node = format!("127.0.0.1:{port}");
+        meters.values(&format!(
+            "quorumlock_node_round_trip_seconds{{node={node}}}"
+        ))
+    });
+    let trips: Vec<Vec<f64>> = trips.filter(|trips| !trips.is_empty()).collect();
+    assert!(trips.len() >= 2, "{trips:?}");
+    assert!(trips.iter().flatten().all(|trip| *trip < 2.0), "{trips:?}");
 }

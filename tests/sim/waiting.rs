@@ -48,6 +48,26 @@ fn a_waiter_asks_nothing_until_it_hears_that_the_lock_is_free() {
     assert_eq!(listeners(&world), [0; 5]);
 }
 
+/// What a failed try takes back goes to the nodes whose refusals came too late to count, and those
+/// are other nodes each time. Together they must not sound like a quorum that lets the lock go.
+#[test]
+fn many_waiters_ask_nothing_while_it_is_held() {
+    for waiters in [3, 5, 16] {
+        let world = world(5);
+        (0..5).for_each(|node| world.server(node).latency(ms(2), ms(8)));
+        let holder = process(&world, TTL);
+        let guard = acquire(&world, &holder);
+        let others: Vec<_> = (0..waiters).map(|_| process(&world, TTL)).collect();
+        let waiting: Vec<_> = others.iter().map(|me| waiter(&world, me)).collect();
+        run(&world, ms(400));
+        assert_eq!(listeners(&world), [waiters; 5]);
+        let before = served(&world);
+        run(&world, ms(500));
+        assert_eq!(served(&world), before, "{waiters} waiters");
+        drop((guard, waiting));
+    }
+}
+
 #[test]
 fn while_nobody_waits_nothing_is_subscribed_to() {
     let world = world(3);

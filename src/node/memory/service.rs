@@ -155,6 +155,10 @@ impl Server {
             Work::Ask(Ask::Release { fence, .. }) => {
                 let answer = self.store.release(key, token, now);
                 fence.and_then(|fence| self.store.lift(key, fence, now, time));
+                if self.store.inspect(key, now)[0] != Value::Nil {
+                    // Another owner's: nothing is free.
+                    return vec![answer];
+                }
                 let listeners = self.listeners(key);
                 self.publish(key, "1 freed", done);
                 if listeners > 0 {
