@@ -99,7 +99,7 @@ impl Coordinator {
                     held.presence.found(node);
                     held.spread.stores(node, extending.hint);
                 }
-                Renewal::Deleted => held.presence.missed(node),
+                Renewal::Deleted => held.presence.missed(node, votes),
                 Renewal::Taken => held.presence.taken(node),
                 Renewal::Failed => {}
             }

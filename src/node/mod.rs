@@ -88,7 +88,7 @@ impl Ask {
     /// Whether the answer is worth nothing from a node that has lost its data meanwhile: the
     /// marker is read behind it.
     pub(crate) fn rests_on_data(&self) -> bool {
-        matches!(self, Ask::Grant { .. } | Ask::Extend { restore: true, .. })
+        matches!(self, Ask::Grant { .. } | Ask::Extend { .. })
     }
 }
 

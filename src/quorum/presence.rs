@@ -96,17 +96,24 @@ impl Presence {
         counts
     }
 
-    /// The key was on `node`, and is gone. A flush looks like this at first: so what the key stood
-    /// for is not over by it. Where somebody deleted it alone, the node has its vote.
-    pub(crate) fn missed(&mut self, node: usize) {
+    /// The key was on `node`, and is gone: alone where the node still has its vote, so that others
+    /// may have been granted it since; else with all that was there, and nobody can have.
+    pub(crate) fn missed(&mut self, node: usize, votes: bool) {
         if self.acknowledged.contains(node) {
             self.missing.insert(node);
+        }
+        if votes {
+            self.interrupted(node);
         }
     }
 
     /// Somebody else's key is on `node`.
     pub(crate) fn taken(&mut self, node: usize) {
         self.forget(node);
+        self.interrupted(node);
+    }
+
+    fn interrupted(&mut self, node: usize) {
         if let Some(ours) = self.ours_until.get_mut(node) {
             *ours = NEVER;
         }
@@ -167,8 +174,8 @@ mod tests {
     #[test]
     fn two_missing_keys_of_five_are_mended() {
         let mut presence = granted(five().all());
-        presence.missed(1);
-        presence.missed(3);
+        presence.missed(1, true);
+        presence.missed(3, true);
         assert_eq!(presence.known(five()), set(&[0, 2, 4]));
         presence.found(1);
         assert_eq!(presence.known(five()), set(&[0, 1, 2, 4]));
@@ -178,8 +185,8 @@ mod tests {
     fn a_key_is_missing_where_it_was() {
         let mut presence = granted(set(&[0, 1, 2]));
         assert!(!presence.is_missing(1));
-        presence.missed(1);
-        presence.missed(4);
+        presence.missed(1, true);
+        presence.missed(4, true);
         assert!(presence.is_missing(1));
         assert!(!presence.is_missing(4), "it never was there");
         presence.found(1);
@@ -190,13 +197,13 @@ mod tests {
     fn nothing_is_mended_while_a_silent_node_may_cast_the_third_vote() {
         let mut presence = granted(five().all());
         presence.asked(4);
-        presence.missed(1);
+        presence.missed(1, true);
         assert_eq!(
             presence.known(five()),
             set(&[0, 2, 3, 4]),
             "two of five at most"
         );
-        presence.missed(3);
+        presence.missed(3, true);
         assert_eq!(presence.known(five()), five().all());
         presence.heard(4);
         assert_eq!(presence.known(five()), set(&[0, 2, 4]));
@@ -206,8 +213,8 @@ mod tests {
     fn a_silent_node_that_never_had_the_key_is_no_doubt() {
         let mut presence = granted(set(&[0, 1, 2, 3]));
         presence.asked(4);
-        presence.missed(1);
-        presence.missed(3);
+        presence.missed(1, true);
+        presence.missed(3, true);
         assert_eq!(presence.known(five()), set(&[0, 2]));
     }
 
@@ -215,11 +222,11 @@ mod tests {
     fn a_node_that_lost_its_data_has_deleted_nothing() {
         let mut presence = granted(five().all());
         for node in 0..3 {
-            presence.missed(node);
+            presence.missed(node, true);
             presence.forget(node);
         }
         assert_eq!(presence.known(five()), set(&[3, 4]));
-        presence.missed(0);
+        presence.missed(0, true);
         assert_eq!(presence.known(five()), set(&[3, 4]), "it had none since");
     }
 
@@ -238,12 +245,15 @@ mod tests {
     }
 
     #[test]
-    fn somebody_elses_key_ends_what_ours_stood_for() {
+    fn a_key_deleted_alone_and_somebody_elses_key_end_what_ours_stood_for() {
         let mut presence = granted(five().all());
-        presence.missed(0);
+        presence.missed(0, false);
         assert!(presence.stands(0, at(1_200), false, at(10)), "a flush");
-        presence.taken(1);
-        assert!(!presence.stands(1, at(1_200), false, at(10)));
+        presence.missed(1, true);
+        presence.taken(2);
+        for node in 1..3 {
+            assert!(!presence.stands(node, at(1_200), false, at(10)));
+        }
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Hold {
         self.presence.heard(node);
         match renewal {
             Renewal::Renewed | Renewal::Mended | Renewal::Uncounted => self.presence.found(node),
-            Renewal::Deleted => self.presence.missed(node),
+            Renewal::Deleted => self.presence.missed(node, votes),
             Renewal::Taken => self.presence.taken(node),
             Renewal::Failed => {}
         }
