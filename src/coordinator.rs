@@ -26,6 +26,7 @@ use crate::status::NodeStatus;
 
 mod acquire;
 mod fencing;
+mod grant;
 mod hold;
 mod listen;
 mod meet;
@@ -215,7 +216,9 @@ impl LeaseStore for Coordinator {
     }
 
     fn forget(&mut self, lease: LeaseId) -> Option<Secret> {
-        self.held.remove(&lease).as_ref().map(Held::secret)
+        let held = self.held.remove(&lease)?;
+        self.let_go(&held.order.key, self.looked);
+        Some(held.secret())
     }
 
     fn abandon(&mut self, now: Instant, attempt: AttemptId) {

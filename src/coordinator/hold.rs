@@ -195,6 +195,7 @@ impl Coordinator {
         let Some(held) = self.held.remove(&lease) else {
             return;
         };
+        self.let_go(&held.order.key, now);
         // All nodes hear of it (P6), but for those that were never asked and are down.
         let all = self.quorum.all();
         let to = held.touched.or(all.minus(self.down));

@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::{Coordinator, Outcome};
 use crate::clock::Instant;
 use crate::node::Note;
-use crate::quorum::{Hint, Notes};
+use crate::quorum::{Hint, Notes, Quorum};
 
 /// How long what is known of a lock's rivals is of use, and subscriptions last that nobody needs.
 const LINGER: Duration = Duration::from_millis(250);
@@ -34,6 +34,8 @@ struct Listener {
     subscribed: bool,
     /// How many others wait, as far as a node said lately.
     rivals: u32,
+    /// A lease of this client's holds it. Its rivals wait meanwhile, and are not forgotten.
+    ours: bool,
     /// Since when nobody here waits; never, while somebody does.
     since: Option<Instant>,
 }
@@ -57,6 +59,16 @@ impl Coordinator {
             self.listeners
                 .idle
                 .push_back((now.after(LINGER), Arc::clone(key)));
+        }
+    }
+
+    /// This client holds the lock at `key` no more.
+    pub(super) fn let_go(&mut self, key: &Arc<[u8]>, now: Instant) {
+        if let Some(listener) = self.listeners.by_key.get_mut(key)
+            && std::mem::take(&mut listener.ours)
+            && listener.since.is_some()
+        {
+            self.end_listening(key, now);
         }
     }
 
@@ -148,8 +160,7 @@ impl Coordinator {
             if since.after(LINGER) > due {
                 continue;
             }
-            let listener = self.listeners.by_key.remove(&key);
-            if listener.is_some_and(|listener| listener.subscribed) {
+            if self.listeners.forget(&key, self.quorum) {
                 for node in &mut self.nodes {
                     node.ignore(&key);
                 }
@@ -159,15 +170,38 @@ impl Coordinator {
 }
 
 impl Listeners {
-    fn entry(&mut self, key: &Arc<[u8]>, quorum: crate::quorum::Quorum) -> &mut Listener {
+    fn entry(&mut self, key: &Arc<[u8]>, quorum: Quorum) -> &mut Listener {
         self.by_key
             .entry(Arc::clone(key))
             .or_insert_with(|| Listener {
                 notes: Notes::new(quorum),
                 subscribed: false,
                 rivals: 0,
+                ours: false,
                 since: None,
             })
+    }
+
+    /// This client holds the lock at `key` from now on.
+    pub(super) fn hold(&mut self, key: &[u8]) {
+        if let Some(listener) = self.by_key.get_mut(key) {
+            listener.ours = true;
+        }
+    }
+
+    /// Forgets the lock at `key`, but for rivals that wait until this client lets go. Whether the
+    /// nodes need not tell of it any more.
+    fn forget(&mut self, key: &[u8], quorum: Quorum) -> bool {
+        let Some(listener) = self.by_key.get_mut(key) else {
+            return false;
+        };
+        let subscribed = std::mem::take(&mut listener.subscribed);
+        if listener.ours && listener.rivals > 0 {
+            listener.notes = Notes::new(quorum);
+        } else {
+            self.by_key.remove(key);
+        }
+        subscribed
     }
 
     fn take_idle(&mut self, now: Instant) -> Option<(Instant, Arc<[u8]>)> {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use quorumlock::testing::world::{ProcessId, Task, World};
 use quorumlock::{Client, Config, FencingToken, Guard, Loss, Released};
 
-use crate::support::{JOB, acquire, assert_clean, finish, ms, run, served, settings, world};
+use crate::support::{
+    JOB, acquire, acquiring, assert_clean, finish, ms, run, served, settings, world,
+};
 
 const TTL: Duration = ms(3_000);
 
@@ -228,6 +230,41 @@ fn a_ticket_carries_the_token_of_the_hold_that_it_was() {
     drop(adopted);
     assert!(finish(&world, &third, TTL).fencing_token() > token);
 }
+
+#[test]
+fn a_cohort_does_not_forget_who_waits_while_it_holds() {
+    let world = world(5);
+    // Each cohort lasts for longer than what a release has brought is remembered.
+    let (me, rival) = (
+        cohort(&world, 1_000, ms(400)),
+        cohort(&world, 1_000, ms(400)),
+    );
+    let busy: Vec<Task<()>> = (0..2)
+        .map(|_| {
+            let (lock, sleeper) = (me.1.lock(JOB).wait_forever(), world.clone());
+            world.spawn(me.0, async move {
+                loop {
+                    let guard = lock.acquire().await.unwrap();
+                    sleeper.sleep(ms(5)).await;
+                    drop(guard);
+                }
+            })
+        })
+        .collect();
+    run(&world, ms(500));
+    // A first end of a cohort tells them of the newcomer, and the second one gives him his chance.
+    let mut count = 0;
+    for _ in 0..20 {
+        if let Ok(guard) = acquiring(&world, &rival, ms(1_000)) {
+            count += 1;
+            drop(guard);
+        }
+        run(&world, ms(20));
+    }
+    busy.into_iter().for_each(Task::cancel);
+    assert!(count >= 10, "{count} of 20");
+}
+
 #[test]
 fn another_process_gets_its_turn_between_two_cohorts() {
     let world = world(5);
