@@ -247,6 +247,40 @@ fn check_lua(file: &str, text: &str) -> Vec<Offence> {
     )]
 }
 
+/// A planted fault is a patch: what it takes away must be there, or nobody notices that it is not
+/// planted any more.
+fn check_patch(file: &str, text: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Offence> {
+    let (mut target, mut hunks) = (String::new(), Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        if let Some(path) = line.strip_prefix("--- a/") {
+            target = read(path).unwrap_or_default();
+        } else if line.starts_with("@@") {
+            hunks.push((number + 1, target.clone(), String::new()));
+        } else if let (Some(old), Some((.., hunk))) =
+            (line.strip_prefix([' ', '-']), hunks.last_mut())
+            && !line.starts_with("---")
+        {
+            *hunk += old;
+            *hunk += "\n";
+        }
+    }
+    let stale = |(_, target, old): &(usize, String, String)| !target.contains(old.as_str());
+    let stale: Vec<usize> = hunks
+        .iter()
+        .filter(|hunk| stale(hunk))
+        .map(|hunk| hunk.0)
+        .collect();
+    let rule = "planted fault: what this takes away is not in the source any more";
+    let mut offences: Vec<Offence> = stale
+        .iter()
+        .map(|&line| Offence::new(file, line, rule))
+        .collect();
+    if hunks.is_empty() {
+        offences.push(Offence::new(file, 1, "planted fault: no patch"));
+    }
+    offences
+}
+
 // --- helpers of the checkers ------------------------------------------------------------------
 
 /// `src/node/redis.rs` → `node`, `src/lock.rs` → `lock`.
@@ -462,6 +496,21 @@ fn lua_scripts_open_with_a_comment() {
     assert_none(&offences);
 }
 
+#[test]
+fn planted_faults_fit_the_source() {
+    let files = project_files();
+    let patches: Vec<&String> = files
+        .iter()
+        .filter(|file| file.ends_with(".patch"))
+        .collect();
+    assert!(patches.len() > 25, "the planted faults were not found");
+    let offences: Vec<Offence> = patches
+        .iter()
+        .flat_map(|file| check_patch(file, &read(file).unwrap(), read))
+        .collect();
+    assert_none(&offences);
+}
+
 // --- each checker catches what it is for ------------------------------------------------------
 
 mod planted {
@@ -663,6 +712,15 @@ mod planted {
             "scripts/x",
             &format!("mktemp /tmp/a.{word}{word}\n"),
         ));
+    }
+
+    #[test]
+    fn a_planted_fault_that_no_longer_fits_is_caught() {
+        let patch = "What it is.\n\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei\n";
+        let source = |text: &'static str| move |_: &str| Some(text.to_owned());
+        assert_none(&check_patch("p", patch, source("one\ntwo\n")));
+        assert_eq!(lines(&check_patch("p", patch, source("one\n2\n"))), [5]);
+        assert_eq!(lines(&check_patch("p", "What it is.\n", source(""))), [1]);
     }
 
     #[test]
