@@ -216,3 +216,6 @@ impl Listeners {
         self.idle.front().map(|(due, _)| *due)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,3 +32,18 @@ impl Counters {
         u64::try_from(reach).unwrap_or(u64::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_believed_as_far_ahead_as_a_lease_may_last() {
+        let counters = Counters {
+            retention: Duration::from_secs(86_400),
+            max_ttl: Duration::from_millis(2_500),
+            block: 1,
+        };
+        assert_eq!(counters.reach(), (5 << 20) / 2);
+    }
+}
