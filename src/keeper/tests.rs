@@ -178,6 +178,29 @@ fn play(events: Vec<(u64, u8, u64)>, spec: &Arc<Spec>, crowd: u64) -> Result<(),
     Ok(())
 }
 
+#[test]
+fn a_failed_extension_is_tried_again_after_a_quarter_to_a_half_of_the_node_timeout() {
+    let timing = timing(900);
+    let pauses = [0, 1 << 63, u64::MAX].map(|chance| retry_pause(&timing, chance).as_micros());
+    assert!(
+        matches!(pauses, [12_500, 18_750, 24_999..=25_000]),
+        "{pauses:?}"
+    );
+}
+
+#[test]
+fn a_peek_sees_the_end_of_validity_and_does_not_bring_it_about() {
+    let clock = ManualClock::new(at(1_000));
+    let cell = Cell::new(spec(None, None), Clock::Manual(clock.clone()), at(1_900));
+    assert_eq!(cell.peek(), Some(at(1_900)));
+    clock.set(at(1_900));
+    assert_eq!(cell.peek(), None);
+    clock.set(at(1_899));
+    assert_eq!(cell.peek(), Some(at(1_900)), "nobody has seen it as over");
+    cell.end(Loss::Released);
+    assert_eq!(cell.peek(), None);
+}
+
 proptest! {
     #[test]
     fn no_lease_is_ever_without_a_moment_at_which_its_next_step_is_due(
