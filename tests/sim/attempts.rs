@@ -223,3 +223,33 @@ fn a_single_try_finds_a_lock_whose_holder_died_free_after_its_ttl() {
     assert!(acquiring(&world, &rival, Duration::ZERO).is_ok());
     assert!(!guard.is_held());
 }
+
+/// The second round fails as it begins, in a turn that has taken out the outcomes already.
+#[test]
+fn a_second_round_over_nodes_that_are_down_ends_as_it_begins() {
+    let world = world(3);
+    let config = settings(&world, TTL).retry_attempts(2).retry_delay(ms(20));
+    let config = config.retry_jitter(quorumlock::Jitter::None).wait_forever();
+    let me = world.client(config).unwrap();
+    (0..3).for_each(|node| world.server(node).kill());
+    let (first, _) = outcome(&world, &me);
+    assert!(first.is_err());
+    let (second, took) = outcome(&world, &me);
+    assert!(matches!(second, Err(AcquireError::Unavailable(_))));
+    assert_eq!(took, ms(20));
+}
+
+/// The first answer that is read after a standstill does not condemn those behind it.
+#[test]
+fn a_round_during_which_we_stood_still_counts_the_answers_that_are_there() {
+    let world = world(5);
+    let me = process(&world, TTL);
+    drop(acquire(&world, &me));
+    run(&world, ms(50));
+    let lock = me.1.lock(JOB);
+    let task = world.spawn(me.0, async move { lock.try_acquire().await });
+    run(&world, ms(1));
+    // Longer than the nodes have to answer, and shorter than the validity.
+    world.freeze(me.0, ms(500));
+    assert!(finish(&world, &task, TTL).is_ok());
+}

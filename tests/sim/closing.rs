@@ -61,3 +61,32 @@ fn a_close_does_not_wait_for_nodes_that_say_nothing() {
     assert!(outcome.is_ok(), "{outcome:?} after {took:?}");
     assert!(took < ms(1_500), "{took:?}");
 }
+
+#[test]
+fn those_who_wait_hear_at_once_that_the_client_is_closed() {
+    let world = world(3);
+    let (rival, me) = (process(&world, TTL), process(&world, TTL));
+    let lock = rival.1.lock(JOB);
+    let task = world.spawn(rival.0, async move { lock.acquire().await });
+    let theirs = finish(&world, &task, ms(1_000)).unwrap();
+    let wait = || {
+        let lock = me.1.lock(JOB).wait_forever();
+        world.spawn(me.0, async move { lock.acquire().await })
+    };
+    let waiting = [wait(), wait()];
+    let other = me.1.lock("another");
+    let task = world.spawn(me.0, async move { other.acquire().await });
+    let other = finish(&world, &task, ms(1_000)).unwrap();
+    run(&world, ms(50));
+    // So that the client has long to wait for what it lets go.
+    (0..3).for_each(|node| world.server(node).hang());
+    let client = me.1.clone();
+    let closed = world.spawn(me.0, async move { client.close().await });
+    for waiter in &waiting {
+        let told = finish(&world, waiter, ms(10));
+        assert!(matches!(told, Err(AcquireError::Closed)), "{told:?}");
+    }
+    assert!(!closed.has_ended());
+    assert!(finish(&world, &closed, TTL).is_err());
+    drop((theirs, other));
+}

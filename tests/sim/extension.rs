@@ -265,3 +265,26 @@ fn an_extension_by_hand_is_told_when_no_quorum_confirms_it() {
     ));
     assert_eq!(world.elapsed() + guard.remaining(), deadline);
 }
+
+/// The second one waits for the first.
+#[test]
+fn extensions_by_hand_are_sent_one_after_the_other() {
+    let world = world(3);
+    let me = process(&world, TTL);
+    let lock = me.1.lock(JOB).auto_extend(false);
+    let task = world.spawn(me.0, async move { lock.acquire().await });
+    let guard = std::rc::Rc::new(finish(&world, &task, ms(1_000)).unwrap());
+    run(&world, ms(50));
+    let before = served(&world);
+    let tasks = [(); 2].map(|()| {
+        let guard = std::rc::Rc::clone(&guard);
+        world.spawn(me.0, async move { guard.extend().await })
+    });
+    // One crossing of the network, and no answer yet.
+    run(&world, ms(3));
+    assert_eq!(served(&world) - before, 3);
+    tasks
+        .iter()
+        .for_each(|task| finish(&world, task, ms(20)).unwrap());
+    assert_eq!(served(&world) - before, 6);
+}

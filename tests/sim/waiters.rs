@@ -101,6 +101,24 @@ fn a_waiter_that_leaves_hands_its_place_on() {
     assert!(finish(&world, &second, ms(1_000)).is_ok());
 }
 
+/// As above, where nobody of this client holds the lock and the first is the one that asks.
+#[test]
+fn a_waiter_that_leaves_in_the_midst_of_its_rounds_hands_its_place_on() {
+    let world = world(3);
+    let (rival, me) = (process(&world, TTL), process(&world, TTL));
+    let theirs = acquire(&world, &rival);
+    let wait = || {
+        let lock = me.1.lock(JOB).wait_forever();
+        world.spawn(me.0, async move { lock.acquire().await })
+    };
+    let (first, second) = (wait(), wait());
+    run(&world, ms(50));
+    first.cancel();
+    run(&world, ms(50));
+    drop(theirs);
+    assert!(finish(&world, &second, ms(1_000)).is_ok());
+}
+
 /// Processes that take turns, each three times; the time until all are served.
 fn take_turns(world: &World, processes: usize) -> Duration {
     let began = world.elapsed();
