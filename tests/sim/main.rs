@@ -47,6 +47,7 @@ mod invariants;
 mod letting_go;
 mod plots;
 mod replay;
+mod rounds;
 mod stale_vote;
 mod support;
 mod swarm;
