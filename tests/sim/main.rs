@@ -44,6 +44,7 @@ mod extension;
 mod hand_over;
 mod invariants;
 mod letting_go;
+mod newcomer;
 mod plots;
 mod replay;
 mod stale_vote;
