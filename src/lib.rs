@@ -109,6 +109,7 @@
 //! | `serde` | settings from TOML, reports as JSON |
 //! | `postgres` | `fence::postgres`: rows that refuse stale tokens |
 //! | `test-util` | `testing`: nodes in memory, and a clock that tests move |
+//! | `metrics` | `metrics`: counters and histograms for the recorder that the service installs |
 //! | `cli` | the command |
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

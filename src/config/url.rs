@@ -18,6 +18,8 @@ const LONGEST_SOCKET_PATH: usize = 107;
 const FORM: &str = "write redis://host:6379, rediss://host:6379 or unix:///path";
 const ENCODE: &str = "in user names and passwords write @ as %40, / as %2F, ? as %3F, # as %23, \
                       % as %25 and a space as %20, or give them apart from the URL";
+const SPACE: &str = "between URLs in QUORUMLOCK_NODES put commas; in user names and passwords write a \
+                     space as %20";
 
 /// The parts of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ impl Url {
             return Err(Unfit::new("the URL is empty", FORM));
         }
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(Unfit::new("the URL has white space in it", ENCODE));
+            return Err(Unfit::new("the URL has white space in it", SPACE));
         }
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(Unfit::new("the URL has no scheme", FORM));

@@ -115,7 +115,12 @@ impl fmt::Display for Attempt {
         let held = self.count(|vote| matches!(vote, Vote::Held { .. }));
         let failed = self.count(|vote| matches!(vote, Vote::Failed(_)));
         write!(f, ": of {all} nodes (quorum {needed}) {granted} granted, ")?;
-        write!(f, "{held} held by another owner, {failed} failed")?;
+        let by = if self.held_here {
+            ""
+        } else {
+            " by another owner"
+        };
+        write!(f, "{held} held{by}, {failed} failed")?;
         let mut before = " (";
         for NodeVote { node, vote } in &self.votes {
             if let Vote::Failed(fault) = vote {

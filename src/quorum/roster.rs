@@ -67,6 +67,10 @@ struct Entry {
     restarted: bool,
 }
 
+/// The nodes of a new set are found one after another: this is the least that is waited for the
+/// last of them.
+const FOUNDING: Duration = Duration::from_secs(2);
+
 /// The vote rules over all nodes of one client.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
@@ -189,15 +193,31 @@ impl Roster {
     }
 
     /// `auto`: a set that is new as a whole counts at once. It needs all N answers, each with a
-    /// young marker, and no node that was known as something else before.
+    /// young marker, and no node that was known as something else before. Of these, one whose marker
+    /// was written long after the first one may have come back empty to a set that was in use by
+    /// then: it waits.
     fn accept_new_set(&mut self, now: Instant) {
         let new = |entry: &Option<Entry>| matches!(entry, Some(entry) if now < entry.marker_from && !entry.restarted);
         if self.mode != GuardMode::Auto || !self.entries.iter().all(new) {
             return;
         }
+        let first = self
+            .entries
+            .iter()
+            .flatten()
+            .map(|entry| entry.marker_from)
+            .min();
+        let founded = first.map_or(now, |first| first.after(self.founding()));
         for entry in self.entries.iter_mut().flatten() {
-            entry.counts_from = now;
+            if entry.marker_from <= founded {
+                entry.counts_from = now;
+            }
         }
+    }
+
+    /// The time in which the nodes of a new set have their first client.
+    fn founding(&self) -> Duration {
+        FOUNDING.max(self.delay / 6)
     }
 
     fn recount(&mut self, now: Instant) {

@@ -45,6 +45,7 @@ mod extension;
 mod hand_over;
 mod invariants;
 mod letting_go;
+mod newcomer;
 mod plots;
 mod replay;
 mod rounds;

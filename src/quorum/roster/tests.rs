@@ -126,6 +126,24 @@ fn a_new_set_counts_at_once_when_all_have_answered() {
     assert_eq!(counted(&mut roster, at(6)), [0, 1, 2], "a mere reconnect");
 }
 
+/// Two of three that came back empty, one after the other, are a majority that has forgotten what
+/// it granted; and a newcomer cannot know that they were there before.
+#[test]
+fn a_node_that_comes_back_empty_to_a_young_set_waits_for_a_newcomer_too() {
+    for (ages, votes) in [
+        ([30, 0, 0], &[0][..]),
+        ([30, 30, 0], &[0, 1]),
+        ([30, 19, 20], &[0, 2]),
+        ([10, 5, 0], &[0, 1, 2]),
+    ] {
+        let mut roster = roster(GuardMode::Auto);
+        for (node, id) in ["a", "b", "c"].into_iter().enumerate() {
+            roster.read(node, reading(id, ages[node], ages[node]), at(100));
+        }
+        assert_eq!(counted(&mut roster, at(100)), votes, "{ages:?}");
+    }
+}
+
 #[test]
 fn strict_makes_no_exception_for_a_new_set() {
     let mut roster = roster(GuardMode::Strict);
