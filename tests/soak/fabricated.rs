@@ -167,6 +167,17 @@ fn the_order_of_tokens_finds_what_a_search_of_all_orders_finds() {
 }
 
 #[test]
+fn who_has_it_from_another_of_its_process_counts_with_that_ones_grant() {
+    // 10 is overtaken by 90 and handed on as 11, which is later than 90, and smaller.
+    let text = "\ngrant 1 10 5 9 .\n\nheld 1 10 10 00100 .\n\ngrant 2 90 20 30 .\n\n\
+        held 2 90 31 00300 .\n\ngrant 1 11 40 50 .\n\nheld 1 11 51 00100 .\n";
+    let history = History::of(text);
+    let found = check(&history.ops, Promise::Tokens);
+    assert!(matches!(found, Err(Violation::Backwards(..))), "{found:?}");
+    assert_eq!(check(&history.leases(), Promise::Tokens), Ok(2));
+}
+
+#[test]
 fn notes_become_operations_and_those_of_the_killed_end_with_their_validity() {
     let text = "\ngrant 1 10 5 9 .\n\nheld 1 10 10 00100 .\n\nheld 1 10 20 00110 .\n\
         \ngrant 2 11 50 60 .\n\nheld 2 11 61 00200 .\n\nleaving 2 11 70 - .\n\nleft 2 11 80 in-time .\n\

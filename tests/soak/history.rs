@@ -14,7 +14,7 @@
 //! said that it had lost the lock sooner, it is not before the last look at which it had it. An end
 //! that was confirmed takes effect before that was told; of others nobody knows when.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -118,6 +118,20 @@ impl History {
             history.add(token, process, &seen);
         }
         history
+    }
+
+    /// The operations of the first holder of each lease. Others had it from him, under the numbers of
+    /// the same grant: where clocks are set and somebody else is granted the lock meanwhile, those
+    /// are smaller than his, and later.
+    pub fn leases(&self) -> Vec<Op> {
+        let grants = self.ops.iter().filter(|op| op.what == What::Grant);
+        let granted: HashSet<_> = grants.map(|op| (op.token, op.process)).collect();
+        let handed_on = |op: &Op| granted.contains(&(op.token.saturating_sub(1), op.process));
+        self.ops
+            .iter()
+            .copied()
+            .filter(|op| !handed_on(op))
+            .collect()
     }
 
     fn add(&mut self, token: u64, process: u32, seen: &Seen) {

@@ -7,7 +7,7 @@ use quorumlock::RestartGuard;
 use crate::clock::Clock;
 use crate::helpers::*;
 use crate::history::{History, How, Notes};
-use crate::linear::{Promise, Violation, check};
+use crate::linear::{Promise, Violation, What, check};
 use crate::support::*;
 use crate::torment::{NODES, Scene};
 use crate::worker::{NAME, TTL, leave, look, token};
@@ -72,9 +72,19 @@ fn tokens_grow_from_grant_to_grant_however_clocks_are_set() {
     heals(&scene);
     let history = History::read(&book.path()).expect("notes");
     say("tokens", &scene, &history);
-    if let Err(violation) = check(&history.ops, Promise::Tokens) {
+    if let Err(violation) = check(&history.leases(), Promise::Tokens) {
         panic!("{violation}\n{:?}", scene.done);
     }
+    let mut tokens: Vec<_> = history
+        .ops
+        .iter()
+        .filter(|op| op.what == What::Grant)
+        .collect();
+    tokens.sort_by_key(|op| op.token);
+    let twice = tokens
+        .windows(2)
+        .find(|pair| pair[0].token == pair[1].token);
+    assert_eq!(twice, None, "one token, granted twice");
     assert!(history.ops.len() > 50, "too little to say anything");
     assert!(scene.done.contains_key("clock set"), "{:?}", scene.done);
 }
